@@ -12,7 +12,26 @@ const refusal = (
 /** The received bytes are no HTTP request. */
 export const malformedRequest = refusal(400, "malformed_request", "The request is not valid HTTP.")
 
-export const hostMissing = refusal(400, "malformed_request", "The request has no `Host` header.")
+export const hostMissing = refusal(
+  400,
+  "malformed_request",
+  "The request has no `Host` header. Send one with the host of the URL."
+)
+
+export const hostInvalid = refusal(
+  400,
+  "malformed_request",
+  "The `Host` header must be a host, with or without a port, such as `example.com:3000`."
+)
+
+export const headerRepeated = (name: string): Failure =>
+  refusal(400, "malformed_request", `The request has more than one \`${name}\` header. Send one.`)
+
+export const transferCoding = refusal(
+  400,
+  "malformed_request",
+  "The only `Transfer-Encoding` that is supported is `chunked`. Send the body without compression."
+)
 
 export const headersTooLarge = (bytesMax: number): Failure =>
   refusal(431, "headers_too_large", `The headers are longer than ${bytesMax} bytes together.`)

@@ -14,6 +14,7 @@ import { AppConfig } from "../settings/AppConfig.ts"
 import { makeAccessLog } from "./AccessLog.ts"
 import { makeCors } from "./Cors.ts"
 import { Drain } from "./Drain.ts"
+import { headersFailure } from "./HeaderChecks.ts"
 import { namingIgnoredQuery } from "./IgnoredQuery.ts"
 import { withNullParam } from "./ProfileErrors.ts"
 import { makeTemplateOf, pathOf, probes, profilePathFor, type Route, route } from "./Routes.ts"
@@ -207,7 +208,8 @@ export const layer = (declared: ReadonlyArray<Route>) =>
       }
 
       const admit = (request: HttpServerRequest.HttpServerRequest) => {
-        if (lacksHost(request)) return Effect.fail(Refusal.hostMissing)
+        const refused = headersFailure(request)
+        if (refused !== null) return Effect.fail(refused)
         // Probes are answered to the end, also while the process shuts down.
         return probes.has(pathOf(request.url)) ? Effect.void : Effect.mapError(drain.admit, Failure.describe)
       }
@@ -251,9 +253,3 @@ const isUnread = (request: HttpServerRequest.HttpServerRequest): boolean =>
   (request.headers["content-length"] !== undefined || request.headers["transfer-encoding"] !== undefined) &&
   Predicate.hasProperty(request.source, "complete") &&
   request.source.complete === false
-
-/** HTTP/1.1 demands the header. Source: RFC 9112, section 3.2. */
-const lacksHost = (request: HttpServerRequest.HttpServerRequest): boolean =>
-  request.headers["host"] === undefined &&
-  Predicate.hasProperty(request.source, "httpVersion") &&
-  request.source.httpVersion === "1.1"

@@ -58,6 +58,37 @@ layer(TestApp.layer(limits), { excludeTestServices: true })("bytes that are no r
       code: "malformed_request",
       status: 400
     },
+    ...[
+      ["an empty host", "host:"],
+      ["a host with spaces", "host: a b"],
+      ["a host with a path", "host: a/b"],
+      ["a host with a user", "host: a@b"],
+      ["a port that is no number", "host: a:x"],
+      ["two hosts", "host: x\r\nHost: y"],
+      ["the same host twice", "host: x\r\nhost: x"],
+      ["two keys", "host: x\r\nauthorization: Bearer a\r\nAuthorization: Bearer b"]
+    ].map(([what = "", fields]) => ({
+      what,
+      bytes: `GET /healthz HTTP/1.1\r\n${fields}\r\nconnection: close\r\n\r\n`,
+      code: "malformed_request",
+      status: 400
+    })),
+    {
+      what: "two content types",
+      bytes:
+        "POST /v1/responses HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-type: text/plain\r\n" +
+        "connection: close\r\ncontent-length: 2\r\n\r\n{}",
+      code: "malformed_request",
+      status: 400
+    },
+    {
+      what: "a transfer coding beside chunked",
+      bytes:
+        "POST /v1/responses HTTP/1.1\r\nhost: x\r\ntransfer-encoding: gzip, chunked\r\nconnection: close\r\n\r\n" +
+        "2\r\n{}\r\n0\r\n\r\n",
+      code: "malformed_request",
+      status: 400
+    },
     {
       what: "headers that are too long",
       bytes: `GET /healthz HTTP/1.1\r\nhost: x\r\nx-long: ${"y".repeat(20_000)}\r\n\r\n`,
@@ -79,6 +110,21 @@ layer(TestApp.layer(limits), { excludeTestServices: true })("bytes that are no r
       assert.strictEqual(errorOf(reply, status).code, code)
       assert.match(reply.headers.get("x-request-id") ?? "", requestIdPattern)
       assert.strictEqual(reply.headers.get("connection"), "close")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect.each([
+    "GET /healthz HTTP/1.0\r\n\r\n",
+    "GET /healthz HTTP/1.0\r\nhost: x\r\n\r\n",
+    ...["x", "x:3000", "127.0.0.1:3000", "[::1]:3000", "my_service", "EXAMPLE.com.", "x:"].map(
+      (host) => `GET /healthz HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`
+    ),
+    "GET http://example.com/healthz HTTP/1.1\r\nhost: example.com\r\nconnection: close\r\n\r\n"
+  ])("differ from a request with a valid host, or of HTTP/1.0: %j", (bytes) =>
+    Effect.gen(function* () {
+      const client = yield* openRaw((yield* TestApp).url)
+      yield* client.send(bytes)
+      assert.match(yield* client.whole, /^HTTP\/1\.1 200 /)
     }).pipe(Effect.scoped)
   )
 
