@@ -9,7 +9,7 @@ import {
 import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import { NodeHttpServer } from "@effect/platform-node"
-import { ByteSize, Clock, DateTime, Duration, Effect, FiberSet, Layer, Predicate, Schema } from "effect"
+import { ByteSize, DateTime, Duration, Effect, FiberSet, Layer, Predicate, Schema } from "effect"
 import { HttpIncomingMessage, type HttpServerError } from "effect/http"
 import * as Failure from "../api/Failure.ts"
 import { webSocketPath } from "../api/openai/WebSocketApi.ts"
@@ -18,78 +18,7 @@ import { AppConfig } from "../settings/AppConfig.ts"
 import { makeRequestIdOf } from "./ErrorBoundary.ts"
 import { leanRequests } from "./LeanRequests.ts"
 import { isOfProfile } from "./ProfileErrors.ts"
-
-interface ConnectionLimits {
-  readonly checkSeconds: number
-  /** How long a client may read nothing while bytes are queued for it. */
-  readonly stallSeconds: number
-}
-
-/** The state of a connection when it last made progress. */
-interface Progress {
-  /** Bytes of finished writes. */
-  readonly written: number
-  /** Bytes of the current write that the operating system hasn't accepted yet. */
-  readonly queued: number
-  readonly at: bigint
-}
-
-/** The operating system accepts a long write in parts, which only the handle below the socket shows. */
-const queuedIn = (socket: Socket): number =>
-  Predicate.hasProperty(socket, "_handle") &&
-  Predicate.hasProperty(socket._handle, "writeQueueSize") &&
-  Predicate.isNumber(socket._handle.writeQueueSize)
-    ? socket._handle.writeQueueSize
-    : 0
-
-/** Null if nothing is queued. */
-const progressOf = (socket: Socket, before: Progress | null, now: bigint): Progress | null => {
-  if (socket.writableLength === 0) return null
-  const written = socket.bytesWritten - socket.writableLength
-  const queued = queuedIn(socket)
-  return before?.written === written && before.queued === queued ? before : { written, queued, at: now }
-}
-
-/**
- * Destroys connections whose client reads nothing for too long while bytes are queued for it. That interrupts the handler, as a
- * disconnect does. There is no cost per write.
- */
-export const watchConnections = Effect.fnUntraced(function* (server: Server, limits: ConnectionLimits) {
-  const connections = new Map<Socket, Progress | null>()
-  server.on("connection", (socket: Socket) => {
-    connections.set(socket, null)
-    socket.once("close", () => connections.delete(socket))
-  })
-
-  const destroyStalled = (now: bigint): number => {
-    const stallNanos = BigInt(limits.stallSeconds) * 1_000_000_000n
-    let stalled = 0
-    for (const [socket, before] of connections) {
-      const progress = progressOf(socket, before, now)
-      if (progress !== null && now - progress.at >= stallNanos) {
-        stalled++
-        // Otherwise the operating system would keep the accepted bytes and retry for minutes.
-        socket.resetAndDestroy()
-      } else if (progress !== before) connections.set(socket, progress)
-    }
-    return stalled
-  }
-
-  const check = Effect.gen(function* () {
-    const stalled = destroyStalled(yield* Clock.monotonicTimeNanos)
-    if (stalled > 0) {
-      yield* Effect.logInfo("Disconnected clients that stopped reading.").pipe(
-        Effect.annotateLogs({ connections: stalled, seconds: limits.stallSeconds })
-      )
-    }
-  })
-
-  yield* Effect.sleep(Duration.seconds(limits.checkSeconds)).pipe(
-    Effect.andThen(check),
-    Effect.forever,
-    Effect.forkScoped
-  )
-})
+import { watchConnections } from "./StalledClients.ts"
 
 /** Of all headers of a request together. */
 const headerBytesMax = 16_384
@@ -107,6 +36,9 @@ const closeSeconds = 2
 
 /** How long a refused client may take to read the response; what it still sends is discarded. */
 const lingerSeconds = 2
+
+/** How often an interim response is written to a client that has ended its side of the connection. */
+const interimMillis = 250
 
 type Response = ServerResponse<IncomingMessage>
 
@@ -167,10 +99,28 @@ const isInTurn = (latest: Response | null): boolean => {
   return latest.req.complete ? latest.writableEnded : !latest.headersSent
 }
 
-/** Writes the response to the socket, because there is no response object, and closes the connection. */
+/** Completes when the response is over, or the connection. */
+const over = (socket: Duplex, response: Response): Effect.Effect<void> =>
+  Effect.callback<void>((resume) => {
+    const done = () => resume(Effect.void)
+    response.once("close", done)
+    socket.once("close", done)
+    if (response.closed || socket.closed) done()
+    return Effect.sync(() => {
+      response.off("close", done)
+      socket.off("close", done)
+    })
+  })
+
+/**
+ * Writes the response to the socket, because there is no response object, and closes the connection. An earlier response that is
+ * under way is sent to its end before.
+ */
 const refuse = (socket: Duplex, latest: Response | null, code: string) =>
   Effect.gen(function* () {
-    if (!isOfClient(code) || !socket.writable || !isInTurn(latest)) return
+    if (!isOfClient(code)) return
+    if (latest !== null && !isInTurn(latest)) yield* over(socket, latest)
+    if (!socket.writable) return
     const failure = refusalOf(code, latest?.req.complete === false)
     const { body, headers } = contentOf(failure, (yield* makeRequestIdOf)(undefined))
     const date = DateTime.toDateUtc(yield* DateTime.now).toUTCString()
@@ -184,6 +134,22 @@ const refuse = (socket: Duplex, latest: Response | null, code: string) =>
     )
     yield* Effect.sleep(Duration.seconds(lingerSeconds))
   }).pipe(Effect.ensuring(Effect.sync(() => socket.destroy())))
+
+/**
+ * Follows a connection whose client has ended its side. The client may have gone, or may wait for its answer; only a write shows
+ * which. So interim responses are written until the answer begins, and a client that leaves an answer waiting has gone.
+ */
+const followHalfClosed = Effect.fnUntraced(function* (socket: Socket, response: Response) {
+  if (!response.req.complete || response.writableEnded) return
+  const isBetweenWrites = response.headersSent && socket.writableLength === 0
+  // HTTP/1.0 has no interim responses.
+  if (isBetweenWrites || response.req.httpVersion !== "1.1") socket.destroy()
+  while (!response.headersSent && !socket.destroyed) {
+    yield* Effect.sleep(Duration.millis(interimMillis))
+    // An earlier response may still have the connection.
+    if (response.socket !== null && !response.headersSent) response.writeProcessing()
+  }
+})
 
 const codeOf = (error: NodeJS.ErrnoException): string => error.code ?? ""
 
@@ -218,9 +184,21 @@ const makeNodeServer = Effect.fnUntraced(function* (options: ServerOptions) {
   server.on("checkExpectation", (request, response) => {
     run(answer(request, response, Refusal.expectationFailed))
   })
+  // Without it, Node ends a connection whose client sends nothing more, and the answer is lost.
+  Object.assign(server, { httpAllowHalfOpen: true })
+  server.on("connection", (socket: Socket) => {
+    socket.once("end", () => {
+      const response = latest.get(socket)
+      if (response != null) run(followHalfClosed(socket, response))
+    })
+  })
+  const refused = new WeakSet<Duplex>()
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
-    // A refused client may continue to send, and each chunk is an error again.
-    if (isOfClient(codeOf(error)) && socket.writableEnded) return
+    if (isOfClient(codeOf(error))) {
+      // A refused client may continue to send, and each chunk is an error again.
+      if (refused.has(socket)) return
+      refused.add(socket)
+    }
     run(refuse(socket, latest.get(socket) ?? null, codeOf(error)))
   })
   return server

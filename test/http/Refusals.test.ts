@@ -212,32 +212,53 @@ layer(TestApp.layer(limits), { excludeTestServices: true })("bytes that are no r
     }).pipe(Effect.scoped)
   )
 
-  it.effect.each([true, false])(
-    "get no answer amid an earlier one's, and end it, with stream: %s",
-    (stream) =>
+  it.effect.each([
+    { stream: true, extra: "hello\r\n\r\n" },
+    { stream: false, extra: "hello\r\n\r\n" },
+    { stream: true, extra: "x" },
+    { stream: false, extra: "x" }
+  ])(
+    "get their answer after an earlier one's that is under way: $extra, stream $stream",
+    ({ extra, stream }) =>
       Effect.gen(function* () {
         const { alice, url } = yield* TestApp
         const model = yield* ScriptedModel
-        const ended = yield* model.ended
         const gate = yield* Deferred.make<void>()
         yield* model.next(
           Stream.concat(
             Stream.make(text("first")),
-            Stream.fromEffect(Effect.as(Deferred.await(gate), finish()))
-          )
+            Stream.fromEffect(Effect.as(Deferred.await(gate), text("last")))
+          ).pipe(Stream.concat(Stream.make(finish())))
         )
         const client = yield* openRaw(url)
         const asked = (yield* model.asked).length
-        yield* client.send(jsonRequest(alice.key, { input: "Hi", stream }))
+        yield* client.send(jsonRequest(alice.key, { input: "Hi", stream }) + extra)
         yield* untilValue(model.asked, ({ length }) => length > asked)
         if (stream) yield* client.read((seen) => seen.includes('"delta":"first"'))
-        yield* client.send("hello\r\n\r\n")
+        yield* client.send(extra)
+        yield* Deferred.succeed(gate, undefined)
         const seen = yield* client.whole
-        assert.notInclude(seen, "malformed_request")
-        assert.notInclude(seen, "HTTP/1.1 400")
-        assert.strictEqual(seen.includes("response.created"), stream)
-        yield* untilValue(model.ended, (count) => count > ended)
+        const refusal = seen.indexOf("HTTP/1.1 400 ")
+        assert.isAbove(refusal, 0, seen)
+        assert.include(seen.slice(0, refusal), stream ? "event: message" : '"output_text":"firstlast"')
+        if (stream) assert.include(seen.slice(0, refusal), "response.completed")
+        assert.strictEqual(errorOf(replyOf(seen.slice(refusal)), 400).code, "malformed_request")
       }).pipe(Effect.scoped)
+  )
+
+  it.effect("end the model call of an earlier answer when their client leaves", () =>
+    Effect.gen(function* () {
+      const { alice, url } = yield* TestApp
+      const model = yield* ScriptedModel
+      const ended = yield* model.ended
+      const asked = (yield* model.asked).length
+      yield* model.next(Stream.concat(Stream.make(text("first")), Stream.never))
+      const client = yield* openRaw(url)
+      yield* client.send(`${jsonRequest(alice.key, { input: "Hi", stream: false })}x`)
+      yield* untilValue(model.asked, ({ length }) => length > asked)
+      client.socket.destroy()
+      yield* untilValue(model.ended, (count) => count > ended)
+    }).pipe(Effect.scoped)
   )
 
   it.effect("that ask to upgrade the protocol are handled like any other request", () =>
@@ -252,6 +273,60 @@ layer(TestApp.layer(limits), { excludeTestServices: true })("bytes that are no r
       const reply = replyOf(yield* client.whole)
       assert.strictEqual(reply.status, 200)
       assert.include(reply.text, '"output_text":"plain"')
+    }).pipe(Effect.scoped)
+  )
+})
+
+const openedGate = (model: ScriptedModel["Service"], before: ReadonlyArray<ReturnType<typeof text>>) =>
+  Effect.gen(function* () {
+    const gate = yield* Deferred.make<void>()
+    const rest = Stream.fromEffect(Effect.as(Deferred.await(gate), text("last")))
+    yield* model.next(Stream.make(...before).pipe(Stream.concat(rest), Stream.concat(Stream.make(finish()))))
+    return gate
+  })
+
+layer(TestApp.layer(limits), { excludeTestServices: true })("a client that sends nothing more", (it) => {
+  it.effect.each([true, false])("gets its answer, with stream: %s", (stream) =>
+    Effect.gen(function* () {
+      const { alice, url } = yield* TestApp
+      const gate = yield* openedGate(yield* ScriptedModel, [])
+      const client = yield* openRaw(url)
+      yield* client.send(jsonRequest(alice.key, { input: "Hi", stream }))
+      client.socket.end()
+      if (!stream) yield* client.read((seen) => seen.startsWith("HTTP/1.1 102 Processing\r\n\r\n"))
+      yield* Deferred.succeed(gate, undefined)
+      const seen = yield* client.whole
+      assert.include(seen, "HTTP/1.1 200 OK")
+      assert.include(seen, stream ? "response.completed" : '"output_text":"last"')
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("gets the answers to all its requests", () =>
+    Effect.gen(function* () {
+      const client = yield* openRaw((yield* TestApp).url)
+      yield* client.send("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n".repeat(3))
+      client.socket.end()
+      assert.strictEqual((yield* client.whole).split("HTTP/1.1 200 OK").length, 4)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect.each([
+    { stream: true, begun: true },
+    { stream: false, begun: false }
+  ])("ends the model call if it has left altogether, with stream: $stream", ({ begun, stream }) =>
+    Effect.gen(function* () {
+      const { alice, url } = yield* TestApp
+      const model = yield* ScriptedModel
+      const ended = yield* model.ended
+      const asked = (yield* model.asked).length
+      yield* openedGate(model, begun ? [text("first")] : [])
+      const client = yield* openRaw(url)
+      yield* client.send(jsonRequest(alice.key, { input: "Hi", stream }))
+      yield* untilValue(model.asked, ({ length }) => length > asked)
+      if (begun) yield* client.read((seen) => seen.includes('"delta":"first"'))
+      client.socket.end()
+      client.socket.destroy()
+      yield* untilValue(model.ended, (count) => count > ended)
     }).pipe(Effect.scoped)
   )
 })
