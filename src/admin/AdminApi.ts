@@ -2,6 +2,7 @@ import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiMiddleware } from "effect/http-api"
 import { Conflict, Forbidden, Unauthorized } from "../api/ErrorEnvelope.ts"
 import { Envelope, BoundedBody } from "../api/Middleware.ts"
+import { cursor } from "../api/OperationDescription.ts"
 import { AccountName, Email, PlanName, Role } from "../domain/Account.ts"
 import { ApiKeyId, OrganizationId, UserId } from "../domain/Ids.ts"
 import { Access } from "./Access.ts"
@@ -98,7 +99,7 @@ export class Administration extends HttpApiMiddleware.Service<Administration>()(
 class AccountsGroup extends HttpApiGroup.make("accounts")
   .add(
     HttpApiEndpoint.get("listOrganizations", "/organizations", {
-      query: { after: Schema.optionalKey(OrganizationId) },
+      query: { after: cursor(OrganizationId) },
       success: listBody(OrganizationBody)
     }).annotate(Access, "organization"),
     HttpApiEndpoint.post("createOrganization", "/organizations", {
@@ -113,7 +114,7 @@ class AccountsGroup extends HttpApiGroup.make("accounts")
       query: {
         /** Only the user of that address, if there is one. */
         email: Schema.optionalKey(Email),
-        after: Schema.optionalKey(UserId)
+        after: cursor(UserId)
       },
       success: listBody(UserBody)
     }).annotate(Access, "organization"),
@@ -133,7 +134,7 @@ class AccountsGroup extends HttpApiGroup.make("accounts")
       query: {
         email: Schema.optionalKey(Email),
         organization: Schema.optionalKey(AccountName),
-        after: Schema.optionalKey(ApiKeyId)
+        after: cursor(ApiKeyId)
       },
       success: listBody(KeyBody)
     }).annotate(Access, "organization"),

@@ -2,6 +2,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { Conflict } from "../api/ErrorEnvelope.ts"
 import { BoundedBody } from "../api/Middleware.ts"
+import { cursor } from "../api/OperationDescription.ts"
 import { AccountName } from "../domain/Account.ts"
 import { AdminKeyId } from "../domain/Ids.ts"
 import { listBody } from "./AdminBodies.ts"
@@ -38,7 +39,7 @@ const NewAdminKeyBody = Schema.Struct({ ...keyFields, key: Schema.String })
 export class AdminKeysGroup extends HttpApiGroup.make("adminKeys")
   .add(
     HttpApiEndpoint.get("list", "/admin-keys", {
-      query: { after: Schema.optionalKey(AdminKeyId) },
+      query: { after: cursor(AdminKeyId) },
       success: listBody(AdminKeyBody)
     }),
     HttpApiEndpoint.post("create", "/admin-keys", {

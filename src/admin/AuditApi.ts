@@ -1,6 +1,7 @@
 import { DateTime, Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { BoundedBody } from "../api/Middleware.ts"
+import { cursor } from "../api/OperationDescription.ts"
 import { AccountName } from "../domain/Account.ts"
 import { CalendarDay } from "../domain/Allowance.ts"
 import { AuditAction, AuditActor, AuditDetails, AuditOrigin, AuditTarget } from "../domain/AuditEntry.ts"
@@ -99,7 +100,7 @@ export class AuditGroup extends HttpApiGroup.make("audit")
   .add(
     /** Newest first, beginning after the entry `after`. */
     HttpApiEndpoint.get("list", "/audit", {
-      query: { ...auditFilter, after: Schema.optionalKey(AuditEntryId), limit: Schema.optionalKey(PageSize) },
+      query: { ...auditFilter, after: cursor(AuditEntryId), limit: Schema.optionalKey(PageSize) },
       success: listBody(AuditEntryBody)
     }),
     /** All entries that match, oldest first, as a file. */

@@ -2,6 +2,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { Conflict } from "../api/ErrorEnvelope.ts"
 import { BoundedBody } from "../api/Middleware.ts"
+import { cursor } from "../api/OperationDescription.ts"
 import { AccountName, Email } from "../domain/Account.ts"
 import { InputItem, OutputItem } from "../domain/Conversation.ts"
 import { ConversationId, OrganizationId, ProjectId, ResponseId, UserId } from "../domain/Ids.ts"
@@ -121,7 +122,7 @@ export class DataGroup extends HttpApiGroup.make("data")
     }).annotate(Access, "organization"),
     /** Oldest first. */
     HttpApiEndpoint.get("listConversations", "/conversations", {
-      query: { ...owner, after: Schema.optionalKey(ConversationId) },
+      query: { ...owner, after: cursor(ConversationId) },
       success: listBody(ConversationBody)
     }),
     /** Turns from the position `from` on. The audit log has that they were read. */

@@ -2,6 +2,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { Conflict } from "../api/ErrorEnvelope.ts"
 import { BoundedBody } from "../api/Middleware.ts"
+import { cursor } from "../api/OperationDescription.ts"
 import { AccountName, Email, Role } from "../domain/Account.ts"
 import { LinkId, OrganizationId, UserId } from "../domain/Ids.ts"
 import { StorableText } from "../domain/StorableText.ts"
@@ -97,7 +98,7 @@ export class PeopleGroup extends HttpApiGroup.make("people")
     }).annotate(Access, "organization"),
     /** Those that can still be used, oldest first. */
     HttpApiEndpoint.get("listInvitations", "/invitations", {
-      query: { after: Schema.optionalKey(LinkId) },
+      query: { after: cursor(LinkId) },
       success: listBody(InvitationBody)
     }).annotate(Access, "organization"),
     /** Also for a link of `resetPassword`. */

@@ -4,6 +4,7 @@ import { Conflict } from "../api/ErrorEnvelope.ts"
 import { FileDeleted, FileObject } from "../api/FileObject.ts"
 import { Purpose } from "../api/FilesApi.ts"
 import { BoundedBody } from "../api/Middleware.ts"
+import { cursor } from "../api/OperationDescription.ts"
 import { AccountName, Email } from "../domain/Account.ts"
 import { FileId, ProjectId, UserId } from "../domain/Ids.ts"
 import { CorpusStatus, ProjectName, ProjectRole } from "../domain/Project.ts"
@@ -32,7 +33,7 @@ export class FilesGroup extends HttpApiGroup.make("files").add(
   }).annotate(Access, "organization"),
   /** Newest first. */
   HttpApiEndpoint.get("list", "/files", {
-    query: { ...owner, purpose: Schema.optionalKey(Purpose), after: Schema.optionalKey(FileId) },
+    query: { ...owner, purpose: Schema.optionalKey(Purpose), after: cursor(FileId) },
     success: listBody(FileObject)
   }).annotate(Access, "installation"),
   HttpApiEndpoint.get("get", "/files/:file_id", { ...fileOfOwner, success: FileObject }).annotate(
@@ -53,7 +54,7 @@ const Removed = Schema.Struct({ removed: Schema.Literal(true) })
 export class ProjectsGroup extends HttpApiGroup.make("projects")
   .add(
     HttpApiEndpoint.get("list", "/projects", {
-      query: { name: Schema.optionalKey(ProjectName), after: Schema.optionalKey(ProjectId) },
+      query: { name: Schema.optionalKey(ProjectName), after: cursor(ProjectId) },
       success: listBody(ProjectBody)
     }),
     HttpApiEndpoint.post("create", "/projects", {
@@ -63,7 +64,7 @@ export class ProjectsGroup extends HttpApiGroup.make("projects")
     }),
     HttpApiEndpoint.get("listMembers", "/projects/:project_id/members", {
       ...ofProject,
-      query: { after: Schema.optionalKey(UserId) },
+      query: { after: cursor(UserId) },
       success: listBody(MemberBody)
     }),
     /** Changes the role of a member, too. */
@@ -87,7 +88,7 @@ export class ProjectsGroup extends HttpApiGroup.make("projects")
     }),
     HttpApiEndpoint.get("listFiles", "/projects/:project_id/files", {
       ...ofProject,
-      query: { status: Schema.optionalKey(CorpusStatus), after: Schema.optionalKey(FileId) },
+      query: { status: Schema.optionalKey(CorpusStatus), after: cursor(FileId) },
       success: listBody(CorpusFileBody)
     }),
     HttpApiEndpoint.post("addFile", "/projects/:project_id/files", {

@@ -3,6 +3,7 @@ import { DateTime } from "effect"
 import type * as Errors from "../domain/Errors.ts"
 import { formatBytes } from "../domain/formatBytes.ts"
 import type { ErrorBody } from "./ErrorEnvelope.ts"
+import { cursorWords } from "./OperationDescription.ts"
 
 type ErrorOf<Value> = Value extends abstract new (...parameters: never) => infer Instance
   ? Extract<Instance, { readonly _tag: string }>
@@ -241,6 +242,7 @@ const table: {
   // 404 for a path that names no file, 400 for a body or a query that does.
   FileNotFound: ({ param }) =>
     (param === "file_id" ? notFound : invalid)("file_not_found", "The file does not exist.", param),
+  CursorNotFound: ({ param }) => invalid("invalid_request", `\`${param}\` must be ${cursorWords}.`, param),
   ModelNotFound: ({ param }) =>
     notFound(
       "model_not_found",

@@ -12,7 +12,7 @@ import {
 import { RangeNotSatisfiable } from "./ErrorEnvelope.ts"
 import { fileSchemas } from "./FileObject.ts"
 import { Authentication } from "./Middleware.ts"
-import { describeQuery, describeResponses, pageLimit } from "./OperationDescription.ts"
+import { cursor, describeQuery, describeResponses, pageLimit } from "./OperationDescription.ts"
 
 export const pageFilesMax = 1_000
 export const pageFilesDefault = 100
@@ -44,7 +44,7 @@ const listEndpoint = <Id extends Schema.Codec<FileId, string>>(fileId: Id) =>
     query: {
       // Empty counts as absent, because forms and URL templates send it.
       purpose: Schema.optionalKey(Schema.Union([Schema.Literal(""), Purpose])),
-      after: Schema.optionalKey(fileId),
+      after: cursor(fileId),
       limit: Schema.optionalKey(pageLimit(pageFilesMax)),
       order: Schema.optionalKey(Schema.Literals(["asc", "desc"]))
     },

@@ -35,6 +35,19 @@ export const describeResponses =
     return { ...operation, responses: { ...known, ...Object.fromEntries(merged) } }
   }
 
+/** The words for an id from which a list can't go on. */
+export const cursorWords =
+  "the id of an entry that this list had; what it named may have been deleted: list again without it"
+
+/**
+ * The query parameter `after` of a list in the order of ids. Ids of version 7 hold the time of their creation, and mark a place in the
+ * list even after a deletion, so that paging goes on; other ids were never in such a list.
+ */
+export const cursor = <Id extends Schema.Codec<string, string>>(id: Id) =>
+  Schema.optionalKey(
+    id.pipe(Schema.check(Schema.makeFilter((given: string) => given[14] === "7", { expected: cursorWords })))
+  )
+
 /** The query parameter `limit` of a list. It is checked as text, so that every problem gets the same message. */
 export const pageLimit = (max: number) => {
   const words = `a whole number from 1 to ${max}`

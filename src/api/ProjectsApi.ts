@@ -6,7 +6,7 @@ import { CorpusStatus, ProjectName, ProjectRole } from "../domain/Project.ts"
 import { textPartCharactersDefault, textPartCharactersMax } from "../domain/StoredFile.ts"
 import { Conflict } from "./ErrorEnvelope.ts"
 import { Authentication, BoundedBody } from "./Middleware.ts"
-import { describeQuery, pageLimit } from "./OperationDescription.ts"
+import { cursor, describeQuery, pageLimit } from "./OperationDescription.ts"
 import {
   FileTextObject,
   ProjectDeleted,
@@ -36,7 +36,7 @@ const ofFile = { ...params, file_id: FileId }
 const list = HttpApiEndpoint.get("list", "/projects", {
   query: {
     limit: Schema.optionalKey(pageLimit(pageProjectsMax)),
-    after: Schema.optionalKey(ProjectId),
+    after: cursor(ProjectId),
     order: Schema.optionalKey(Schema.Literals(["asc", "desc"]))
   },
   success: ProjectList
@@ -102,7 +102,7 @@ const remove = HttpApiEndpoint.delete("delete", "/projects/:project_id", {
 
 const listMembers = HttpApiEndpoint.get("listMembers", "/projects/:project_id/members", {
   params,
-  query: { after: Schema.optionalKey(UserId) },
+  query: { after: cursor(UserId) },
   success: ProjectMemberList
 }).annotateMerge(
   OpenApi.annotations({
@@ -157,7 +157,7 @@ const removeMember = HttpApiEndpoint.delete("removeMember", "/projects/:project_
 
 const listFiles = HttpApiEndpoint.get("listFiles", "/projects/:project_id/files", {
   params,
-  query: { status: Schema.optionalKey(CorpusStatus), after: Schema.optionalKey(FileId) },
+  query: { status: Schema.optionalKey(CorpusStatus), after: cursor(FileId) },
   success: ProjectFileList
 }).annotateMerge(
   OpenApi.annotations({

@@ -8,6 +8,7 @@ import { CreateResponseBody } from "../api/CreateResponse.ts"
 import { Forbidden, Unauthorized } from "../api/ErrorEnvelope.ts"
 import { fileEndpoints } from "../api/FilesApi.ts"
 import { BoundedBody, Envelope } from "../api/Middleware.ts"
+import { cursor } from "../api/OperationDescription.ts"
 import { projectEndpoints } from "../api/ProjectsApi.ts"
 import { ResponseEvent } from "../api/ResponseEvent.ts"
 import { ResponseObject } from "../api/ResponseObject.ts"
@@ -85,7 +86,7 @@ class MeGroup extends HttpApiGroup.make("me")
     }),
     /** Oldest first; expired and revoked keys too. */
     HttpApiEndpoint.get("keys", "/me/keys", {
-      query: { after: Schema.optionalKey(ApiKeyId) },
+      query: { after: cursor(ApiKeyId) },
       success: Schema.Struct({ data: Schema.Array(KeyBody), has_more: Schema.Boolean })
     }),
     HttpApiEndpoint.post("createKey", "/me/keys", { payload: NewOwnKey, success: NewKeyBody }),

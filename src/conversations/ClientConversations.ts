@@ -1,7 +1,12 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { type StoredItem, StoredItem as StoredItemSchema } from "../domain/Conversation.ts"
-import { ConversationNotFound, type DatabaseUnavailable, ItemNotFound } from "../domain/Errors.ts"
+import {
+  ConversationNotFound,
+  CursorNotFound,
+  type DatabaseUnavailable,
+  ItemNotFound
+} from "../domain/Errors.ts"
 import { ConversationId, type ItemId, type UserId } from "../domain/Ids.ts"
 import { makeNextUuid } from "../domain/OrderedUuids.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
@@ -42,7 +47,7 @@ export class ClientConversations extends Context.Service<
       userId: UserId,
       id: ConversationId,
       wanted: ItemsWanted
-    ) => FoundItem<ItemsPage<StoredItem>>
+    ) => Effect.Effect<ItemsPage<StoredItem>, ConversationNotFound | CursorNotFound | DatabaseUnavailable>
     readonly item: (userId: UserId, id: ConversationId, itemId: ItemId) => FoundItem<StoredItem>
     /** Later answers don't know the item. The response that it belongs to is shown without it. */
     readonly deleteItem: (userId: UserId, id: ConversationId, itemId: ItemId) => FoundItem<ClientConversation>
@@ -133,7 +138,7 @@ const makeItems = Effect.map(SqlClient.SqlClient, (sql) => {
     const found =
       yield* sql`SELECT turns.position AS turn, ${side} AS side, items.position FROM ${ofConversation(id)}
       AND items.id = ${after}::uuid ORDER BY 1, 2, 3 LIMIT 1`.pipe(rowAs(PlaceRow))
-    return found ?? (yield* new ItemNotFound({ param: "after" }))
+    return found ?? (yield* new CursorNotFound({ param: "after" }))
   })
 
   const page = Effect.fnUntraced(function* (id: ConversationId, { after, limit, order }: ItemsWanted) {

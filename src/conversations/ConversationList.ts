@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { ConversationNotFound } from "../domain/Errors.ts"
+import { CursorNotFound } from "../domain/Errors.ts"
 import type { ConversationId, UserId } from "../domain/Ids.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
@@ -23,7 +23,7 @@ export const makeList = Effect.gen(function* () {
   const placeOf = Effect.fnUntraced(function* (userId: UserId, after: ConversationId) {
     const found = yield* sql`SELECT id, updated_at::text FROM conversations
       WHERE id = ${after}::uuid AND user_id = ${userId}::uuid`.pipe(rowAs(PlaceRow))
-    return found ?? (yield* new ConversationNotFound({ param: "after" }))
+    return found ?? (yield* new CursorNotFound({ param: "after" }))
   })
 
   return Effect.fn("ListedConversations.list")(function* (userId: UserId, wanted: ListWanted) {

@@ -1,6 +1,11 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { ConversationNotFound, type DatabaseUnavailable, ItemNotFound } from "../domain/Errors.ts"
+import {
+  ConversationNotFound,
+  CursorNotFound,
+  type DatabaseUnavailable,
+  ItemNotFound
+} from "../domain/Errors.ts"
 import { ConversationId, type ImageId, type ProjectId, type ResponseId, type UserId } from "../domain/Ids.ts"
 import { makeNextUuid } from "../domain/OrderedUuids.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
@@ -50,12 +55,15 @@ export class ListedConversations extends Context.Service<
       conversation: NewListed
     ) => Effect.Effect<ListedConversation, DatabaseUnavailable>
     /** The last used one first; hidden ones the newest first. A page of a search may have fewer than there are. */
-    readonly list: (userId: UserId, wanted: ListWanted) => Found<SearchPage>
+    readonly list: (
+      userId: UserId,
+      wanted: ListWanted
+    ) => Effect.Effect<SearchPage, CursorNotFound | DatabaseUnavailable>
     readonly open: (
       userId: UserId,
       id: ConversationId,
       wanted: TurnsWanted
-    ) => Effect.Effect<OpenedConversation, ConversationNotFound | ItemNotFound | DatabaseUnavailable>
+    ) => Effect.Effect<OpenedConversation, ConversationNotFound | CursorNotFound | DatabaseUnavailable>
     /** Doesn't count as a use. */
     readonly update: (userId: UserId, id: ConversationId, changes: ListedChanges) => Found<ListedConversation>
     /** An image of one of its messages. */
@@ -171,7 +179,7 @@ const makeTurns = Effect.gen(function* () {
   const positionOf = Effect.fnUntraced(function* (id: ConversationId, before: ResponseId) {
     const found = yield* sql`SELECT position FROM turns
       WHERE response_id = ${before}::uuid AND conversation_id = ${id}::uuid`.pipe(rowAs(PositionRow))
-    return found?.position ?? (yield* new ItemNotFound({ param: "before" }))
+    return found?.position ?? (yield* new CursorNotFound({ param: "before" }))
   })
 
   return Effect.fnUntraced(function* (id: ConversationId, { before, limit }: TurnsWanted) {

@@ -1,7 +1,7 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { InputItem, OutputItem, TurnDetails } from "../domain/Conversation.ts"
-import { type DatabaseUnavailable, ItemNotFound, ResponseNotFound } from "../domain/Errors.ts"
+import { CursorNotFound, type DatabaseUnavailable, ResponseNotFound } from "../domain/Errors.ts"
 import { ConversationId, type ItemId, ResponseId, type UserId } from "../domain/Ids.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
@@ -61,7 +61,7 @@ export class StoredResponses extends Context.Service<
       userId: UserId,
       id: ResponseId,
       wanted: ItemsWanted
-    ) => Effect.Effect<ItemsPage<InputItem>, ResponseNotFound | ItemNotFound | DatabaseUnavailable>
+    ) => Effect.Effect<ItemsPage<InputItem>, ResponseNotFound | CursorNotFound | DatabaseUnavailable>
   }
 >()("parley/conversations/StoredResponses") {
   static readonly layer = Layer.effect(
@@ -101,7 +101,7 @@ export class StoredResponses extends Context.Service<
       const positionOf = Effect.fnUntraced(function* (id: ResponseId, after: ItemId) {
         const found = yield* sql`SELECT min(position) AS position FROM items
           WHERE response_id = ${id}::uuid AND side = 'input' AND id = ${after}::uuid`.pipe(rowAs(PositionRow))
-        return found?.position ?? (yield* new ItemNotFound({ param: "after" }))
+        return found?.position ?? (yield* new CursorNotFound({ param: "after" }))
       })
 
       const inputItems = Effect.fn("StoredResponses.inputItems")(function* (

@@ -61,6 +61,11 @@ export class FileNotFound extends Schema.TaggedError<FileNotFound>()("FileNotFou
   param: Schema.String
 }) {}
 
+/** A list can't go on from the id that the request names: it holds no such thing, or holds it no more. */
+export class CursorNotFound extends Schema.TaggedError<CursorNotFound>()("CursorNotFound", {
+  param: Schema.Literals(["after", "before"])
+}) {}
+
 /** A request names a model that doesn't exist, or that its caller may not use. */
 export class ModelNotFound extends Schema.TaggedError<ModelNotFound>()("ModelNotFound", {
   param: Schema.String

@@ -57,7 +57,7 @@ export class FileStore extends Context.Service<
       query: ListFiles
     ) => Effect.Effect<
       { readonly files: ReadonlyArray<StoredFile>; readonly hasMore: boolean },
-      FileNotFound | DatabaseUnavailable
+      DatabaseUnavailable
     >
     readonly get: (
       userId: UserId,
@@ -108,14 +108,12 @@ export class FileStore extends Context.Service<
       yield* sweepFiles
       yield* sweepExpired
 
-      const find = (userId: UserId, id: FileId, param = "file_id") =>
+      const find = (userId: UserId, id: FileId) =>
         Effect.flatMap(orUnavailable(table.find(userId, id)), (file) =>
-          file === undefined ? Effect.fail(new FileNotFound({ param })) : Effect.succeed(file)
+          file === undefined ? Effect.fail(new FileNotFound({ param: "file_id" })) : Effect.succeed(file)
         )
 
       const list = Effect.fn("FileStore.list")(function* (userId: UserId, query: ListFiles) {
-        if (query.after !== undefined && !isTimeOrdered(query.after))
-          yield* find(userId, query.after, "after")
         const rows = yield* orUnavailable(table.page(userId, query))
         return { files: rows.slice(0, query.limit), hasMore: rows.length > query.limit }
       })
@@ -168,9 +166,6 @@ export class FileStore extends Context.Service<
     })
   ).pipe(Layer.provide(SecureRandom.layerWebCrypto))
 }
-
-/** Ids of version 7 hold the time of their creation, and mark a place in a list even when the file was deleted. */
-const isTimeOrdered = (id: FileId): boolean => id[14] === "7"
 
 /** The same bytes, of which the first are there: what is missing or unreachable fails here and not in the middle. */
 const opened = Effect.fnUntraced(function* (bytes: Stream.Stream<Uint8Array, StorageFailed>) {

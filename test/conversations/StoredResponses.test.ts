@@ -86,7 +86,7 @@ layer(Layer.provideMerge(Layer.merge(conversationsWith(), StoredResponses.layer)
           assert.deepStrictEqual(listed, expected)
         }
         const unknown = { limit: 2, order: "asc", after: ItemId.make(randomUUID()) } as const
-        assert.strictEqual(yield* tag(stored.inputItems(user, turn.responseId, unknown)), "ItemNotFound")
+        assert.strictEqual(yield* tag(stored.inputItems(user, turn.responseId, unknown)), "CursorNotFound")
       })
     )
 

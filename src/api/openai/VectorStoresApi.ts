@@ -3,6 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { ProjectId } from "../../domain/Ids.ts"
 import { StorableText } from "../../domain/StorableText.ts"
 import { Authentication, BoundedBody } from "../Middleware.ts"
+import { cursor } from "../OperationDescription.ts"
 import { between, maybe, only, unsupported } from "./Fields.ts"
 import { givenId } from "./ProfileIds.ts"
 
@@ -119,7 +120,7 @@ export class VectorStoresApi extends HttpApiGroup.make("vectorStores")
       query: {
         limit: Schema.optionalKey(count(pageMax)),
         order: Schema.optionalKey(Schema.Literals(["asc", "desc"]).annotate({ expected: "asc or desc" })),
-        after: Schema.optionalKey(VectorStoreId)
+        after: cursor(VectorStoreId)
       },
       success: VectorStoreList
     }).annotateMerge(
