@@ -49,6 +49,11 @@ export class Conflict extends Schema.Error<Conflict>("Conflict")(envelope, {
   description: "Something of that name exists already."
 }) {}
 
+export class PreconditionFailed extends Schema.Error<PreconditionFailed>("PreconditionFailed")(envelope, {
+  httpApiStatus: 412,
+  description: "The file isn't the one that `If-Match` or `If-Unmodified-Since` names."
+}) {}
+
 export class PayloadTooLarge extends Schema.Error<PayloadTooLarge>("PayloadTooLarge")(envelope, {
   httpApiStatus: 413,
   description: "The body is larger than the service takes."

@@ -9,7 +9,7 @@ import {
   isPurpose,
   purposeCharactersMax
 } from "../domain/StoredFile.ts"
-import { RangeNotSatisfiable } from "./ErrorEnvelope.ts"
+import { PreconditionFailed, RangeNotSatisfiable } from "./ErrorEnvelope.ts"
 import { fileSchemas } from "./FileObject.ts"
 import { Authentication } from "./Middleware.ts"
 import { cursor, describeQuery, describeResponses, pageLimit } from "./OperationDescription.ts"
@@ -98,12 +98,13 @@ export const fileEndpoints = <Id extends Schema.Codec<FileId, string>>(fileId: I
   const content = HttpApiEndpoint.get("content", "/files/:file_id/content", {
     params,
     success: HttpApiSchema.StreamUint8Array(),
-    error: RangeNotSatisfiable
+    error: [PreconditionFailed, RangeNotSatisfiable]
   }).annotateMerge(
     OpenApi.annotations({
       summary: "Download a file",
       description:
-        "The exact bytes. `Range` with one range gets a part, `If-None-Match` with the `ETag` saves a download.",
+        "The exact bytes. `Range` with one range gets a part, `If-None-Match` with the `ETag` saves a download, and `If-Match` " +
+        "makes sure that it is the same file.",
       transform: describeResponses({
         200: { description: "The bytes of the file." },
         206: { description: "The part that `Range` asked for.", content: bytesContent },

@@ -51,6 +51,12 @@ export const expectationFailed = refusal(
 export const bodyTooLarge = (bytesMax: number): Failure =>
   refusal(413, "body_too_large", `The body is larger than ${bytesMax} bytes.`, { connection: "close" })
 
+export const preconditionFailed = refusal(
+  412,
+  "precondition_failed",
+  "The file isn't the one that `If-Match` or `If-Unmodified-Since` names. Leave the header out to get it as it is."
+)
+
 export const rangeNotSatisfiable = (bytes: number): Failure =>
   refusal(416, "range_not_satisfiable", `The file has ${bytes} bytes, and none of them is in the range.`, {
     "content-range": `bytes */${bytes}`,

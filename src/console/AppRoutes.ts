@@ -2,8 +2,8 @@ import { Effect, Layer } from "effect"
 import { Digest } from "effect/crypto"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as Refusal from "../api/Refusal.ts"
-import { matchesEtag } from "../http/Download.ts"
 import { respond } from "../http/ErrorBoundary.ts"
+import { verdictOf } from "../http/Preconditions.ts"
 import { pathOf, route } from "../http/Routes.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { chooseCoding, type Coding } from "./AcceptEncoding.ts"
@@ -106,11 +106,13 @@ const answer = (
   contentType: string,
   headers: Readonly<Record<string, string>>
 ): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
-  Effect.map(etagOf, (etag) =>
-    matchesEtag(request.headers["if-none-match"] ?? "", etag)
+  Effect.map(etagOf, (etag) => {
+    const verdict = verdictOf(request.headers, { etag, modifiedAt: null })
+    if (verdict === "refuse") return respond(Refusal.preconditionFailed)
+    return verdict === "unchanged"
       ? HttpServerResponse.empty({ status: 304, headers: { ...headers, etag } })
       : HttpServerResponse.uint8Array(bytes, { contentType, headers: { ...headers, etag } })
-  )
+  })
 
 const codingHeader = (coding: Coding) => (coding === "identity" ? {} : { "content-encoding": coding })
 

@@ -16,8 +16,11 @@ const requestHeaders: ReadonlySet<string> = new Set([
   "authorization",
   "content-type",
   "idempotency-key",
+  "if-match",
+  "if-modified-since",
   "if-none-match",
   "if-range",
+  "if-unmodified-since",
   "range",
   "user-agent",
   "x-client-request-id",
@@ -44,7 +47,8 @@ const exposedHeaders = [
   "content-disposition",
   "content-range",
   "accept-ranges",
-  "etag"
+  "etag",
+  "last-modified"
 ].join(", ")
 
 /** How long a browser may remember a preflight. Chromium remembers none for longer. */

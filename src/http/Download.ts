@@ -1,6 +1,7 @@
 import { Hex } from "effect/encoding"
 import type { Headers } from "effect/http"
 import type { StoredFile } from "../domain/StoredFile.ts"
+import { permitsRange, verdictOf, type Version } from "./Preconditions.ts"
 
 /** Bytes from `start` (inclusive) to `end` (exclusive). */
 export interface ByteRange {
@@ -8,12 +9,13 @@ export interface ByteRange {
   readonly end: number
 }
 
-/** What a request asks for: `beyond` is a range after the end of the file. */
+/** What a request asks for: `beyond` is a range after the end of the file, and `other` another file than this one. */
 export type Wanted =
   | { readonly kind: "whole" }
   | { readonly kind: "part"; readonly range: ByteRange }
   | { readonly kind: "nothing" }
   | { readonly kind: "beyond" }
+  | { readonly kind: "other" }
 
 const whole: Wanted = { kind: "whole" }
 
@@ -35,20 +37,19 @@ const wantedByRange = (header: string, bytes: number): Wanted => {
   return start >= bytes ? { kind: "beyond" } : { kind: "part", range: { start, end } }
 }
 
-export const etagOf = (file: StoredFile): string => `"${Hex.encode(file.sha256)}"`
-
-/** Evaluates an `If-None-Match` header. */
-export const matchesEtag = (header: string, etag: string): boolean =>
-  header.trim() === "*" || header.split(",").some((tag) => tag.trim().replace(/^W\//, "") === etag)
+/** The bytes of a file never change. */
+export const versionOf = ({ createdAt, sha256 }: StoredFile): Version => ({
+  etag: `"${Hex.encode(sha256)}"`,
+  modifiedAt: createdAt
+})
 
 /** Source: RFC 9110, sections 13 and 14. */
 export const wantedOf = (headers: Headers.Headers, file: StoredFile): Wanted => {
-  const etag = etagOf(file)
-  const known = headers["if-none-match"]
-  if (known !== undefined && matchesEtag(known, etag)) return { kind: "nothing" }
+  const version = versionOf(file)
+  const verdict = verdictOf(headers, version)
+  if (verdict !== "send") return { kind: verdict === "unchanged" ? "nothing" : "other" }
   const range = headers["range"]
-  const condition = headers["if-range"]
-  if (range === undefined || (condition !== undefined && condition.trim() !== etag)) return whole
+  if (range === undefined || !permitsRange(headers["if-range"], version)) return whole
   return wantedByRange(range, file.bytes)
 }
 

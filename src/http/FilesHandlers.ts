@@ -11,9 +11,10 @@ import type { FileId } from "../domain/Ids.ts"
 import { FileStore } from "../files/FileStore.ts"
 import { Policy } from "../plans/Policy.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
-import { contentDisposition, etagOf, wantedOf } from "./Download.ts"
+import { contentDisposition, versionOf, wantedOf } from "./Download.ts"
 import { Drain } from "./Drain.ts"
 import { enveloped, isEncoded, respond } from "./ErrorBoundary.ts"
+import { httpDate } from "./Preconditions.ts"
 import { freed } from "./TransferMemory.ts"
 import { readUpload } from "./Upload.ts"
 
@@ -25,8 +26,14 @@ const download = Effect.fnUntraced(function* (id: FileId, request: HttpServerReq
   // spec: RFC 9110, section 14.2: a range is for GET only.
   const isHead = request.method === "HEAD"
   const wanted = wantedOf(isHead ? Headers.remove(request.headers, "range") : request.headers, file)
-  const headers = { etag: etagOf(file), "accept-ranges": "bytes", "cache-control": "private, no-cache" }
+  const headers = {
+    etag: versionOf(file).etag,
+    "last-modified": httpDate(file.createdAt),
+    "accept-ranges": "bytes",
+    "cache-control": "private, no-cache"
+  }
   if (wanted.kind === "nothing") return HttpServerResponse.empty({ status: 304, headers })
+  if (wanted.kind === "other") return respond(Refusal.preconditionFailed)
   if (wanted.kind === "beyond") return respond(Refusal.rangeNotSatisfiable(file.bytes))
   const { end, start } = wanted.kind === "part" ? wanted.range : { start: 0, end: file.bytes }
   const bytes = yield* store.content(userId, id, { start, end })

@@ -3,7 +3,9 @@ import { Digest } from "effect/crypto"
 import { Hex } from "effect/encoding"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApi, HttpApiScalar } from "effect/http-api"
-import { matchesEtag } from "./Download.ts"
+import * as Refusal from "../api/Refusal.ts"
+import { respond } from "./ErrorBoundary.ts"
+import { verdictOf } from "./Preconditions.ts"
 
 /** The page talks to this service alone. Scalar sets styles from its script, and draws its icons from data URLs. */
 const policy =
@@ -121,7 +123,9 @@ export const ReferencePage = HttpRouter.use((router) =>
     const served = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
       const { bytes, etag } = yield* asset
       const tagged = { ...headers, etag }
-      return matchesEtag(request.headers["if-none-match"] ?? "", etag)
+      const verdict = verdictOf(request.headers, { etag, modifiedAt: null })
+      if (verdict === "refuse") return respond(Refusal.preconditionFailed)
+      return verdict === "unchanged"
         ? HttpServerResponse.empty({ status: 304, headers: tagged })
         : HttpServerResponse.uint8Array(bytes, {
             contentType: "text/javascript; charset=utf-8",

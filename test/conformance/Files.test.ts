@@ -337,6 +337,16 @@ layer(app, { excludeTestServices: true })("/v1/files", (it) => {
 
       const known = yield* ask("GET", `/${id}/content`, { headers: { "if-none-match": etag } })
       assert.deepStrictEqual([known.status, known.text, known.headers.get("etag")], [304, "", etag])
+      const day = { "if-unmodified-since": "Thu, 01 Jan 2026 00:00:00 GMT" }
+      for (const method of ["GET", "HEAD"]) {
+        for (const headers of [{ "if-match": '"x"' }, day]) {
+          const other = yield* ask(method, `/${id}/content`, { headers })
+          if (method === "GET") assert.strictEqual(errorOf(other, 412).code, "precondition_failed")
+          assert.strictEqual(other.status, 412)
+        }
+        const same = { "if-match": etag, "if-unmodified-since": header("last-modified")! }
+        assert.strictEqual((yield* ask(method, `/${id}/content`, { headers: same })).status, 200)
+      }
       const part = yield* ask("GET", `/${id}/content`, { headers: { range: "bytes=2-4" } })
       assert.deepStrictEqual([part.status, part.text], [206, "234"])
       assert.strictEqual(part.headers.get("content-range"), "bytes 2-4/10")

@@ -141,6 +141,8 @@ layer(withBuild(build), { excludeTestServices: true })("The web application", (i
         assert.strictEqual(cacheOf(same), cacheOf(full))
         isGuarded(same)
         assert.strictEqual((yield* ask(path, { "if-none-match": '"x"' })).status, 200)
+        assert.strictEqual((yield* ask(path, { "if-match": etag })).status, 200)
+        assert.strictEqual((yield* ask(path, { "if-match": '"x"' })).status, 412)
       }
     })
   )

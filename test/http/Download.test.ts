@@ -3,7 +3,7 @@ import { DateTime, Schema } from "effect"
 import { Headers } from "effect/http"
 import { FileId, UserId } from "../../src/domain/Ids.ts"
 import { cleanFilename, type StoredFile } from "../../src/domain/StoredFile.ts"
-import { contentDisposition, etagOf, type Wanted, wantedOf } from "../../src/http/Download.ts"
+import { contentDisposition, versionOf, type Wanted, wantedOf } from "../../src/http/Download.ts"
 
 const id = "019845e1-682f-7b02-a706-3b2422d13aec"
 
@@ -28,6 +28,7 @@ const wanted = (headers: Record<string, string>, bytes = 10) =>
 const part = (start: number, end: number): Wanted => ({ kind: "part", range: { start, end } })
 const whole: Wanted = { kind: "whole" }
 const beyond: Wanted = { kind: "beyond" }
+const other: Wanted = { kind: "other" }
 const nothing: Wanted = { kind: "nothing" }
 
 describe("the range of a download", () => {
@@ -81,7 +82,47 @@ describe("the range of a download", () => {
   })
 
   it("uses the digest of the bytes as the ETag", () => {
-    assert.strictEqual(etagOf(file(1)), etag)
+    assert.strictEqual(versionOf(file(1)).etag, etag)
+  })
+
+  const uploaded = "Thu, 01 Jan 1970 00:00:00 GMT"
+  const later = "Thu, 01 Jan 1970 00:00:01 GMT"
+  const earlier = "Wed, 31 Dec 1969 23:59:59 GMT"
+
+  it("is refused if If-Match names another file", () => {
+    for (const expected of [`"other"`, `W/${etag}`, "", etag.slice(1)]) {
+      assert.deepStrictEqual(wanted({ "if-match": expected }), other)
+      assert.deepStrictEqual(
+        wanted({ "if-match": expected, "if-none-match": etag, range: "bytes=0-1" }),
+        other
+      )
+    }
+    for (const expected of [etag, `"other", ${etag}`, "*"]) {
+      assert.deepStrictEqual(wanted({ "if-match": expected }), whole)
+      assert.deepStrictEqual(wanted({ "if-match": expected, "if-none-match": etag }), nothing)
+      assert.deepStrictEqual(wanted({ "if-match": expected, range: "bytes=0-1" }), part(0, 2))
+    }
+  })
+
+  it("is refused if the file is younger than If-Unmodified-Since, unless If-Match or an invalid date says otherwise", () => {
+    assert.deepStrictEqual(wanted({ "if-unmodified-since": earlier }), other)
+    assert.deepStrictEqual(wanted({ "if-unmodified-since": uploaded }), whole)
+    assert.deepStrictEqual(wanted({ "if-unmodified-since": later }), whole)
+    assert.deepStrictEqual(wanted({ "if-unmodified-since": earlier, "if-match": etag }), whole)
+    for (const invalid of ["", "yesterday", "1969-12-31", "Wed, 99 Dec 1969 23:59:59 GMT"]) {
+      assert.deepStrictEqual(wanted({ "if-unmodified-since": invalid }), whole)
+    }
+  })
+
+  it("is nothing if the file is no younger than If-Modified-Since, unless If-None-Match says otherwise", () => {
+    assert.deepStrictEqual(wanted({ "if-modified-since": uploaded }), nothing)
+    assert.deepStrictEqual(wanted({ "if-modified-since": earlier }), whole)
+    assert.deepStrictEqual(wanted({ "if-modified-since": uploaded, "if-none-match": `"other"` }), whole)
+  })
+
+  it("is a part if If-Range has the date of the upload", () => {
+    assert.deepStrictEqual(wanted({ range: "bytes=0-1", "if-range": uploaded }), part(0, 2))
+    assert.deepStrictEqual(wanted({ range: "bytes=0-1", "if-range": later }), whole)
   })
 })
 
