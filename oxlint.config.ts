@@ -11,7 +11,7 @@ const serviceRooms = [
   "tools"
 ]
 
-const belowServices = ["domain", "settings", "telemetry", "sql", "documents", "audit"]
+const belowServices = ["domain", "settings", "telemetry", "sql", "documents", "audit", "confinement"]
 const belowHttp = [...belowServices, "api", "postgres", ...serviceRooms, "backup", "responses", "erasure"]
 
 /** The rooms that each room may import besides itself. App are the files of src itself. */
@@ -25,7 +25,8 @@ const arrows: Readonly<Record<string, ReadonlyArray<string>>> = {
   migrations: [],
   postgres: ["domain", "settings", "telemetry"],
   sql: ["domain", "settings", "telemetry", "postgres", "migrations"],
-  documents: ["domain", "settings", "telemetry"],
+  confinement: [],
+  documents: ["domain", "settings", "telemetry", "confinement"],
   audit: ["domain", "settings", "telemetry", "sql"],
   ...Object.fromEntries(serviceRooms.map((room) => [room, belowServices])),
   // An account belongs to an organization, whose plan and license bound it.
@@ -76,6 +77,18 @@ interface Confined {
   readonly in: ReadonlyArray<string>
 }
 
+/** Rooms and places that send requests. */
+const callers = [
+  "sdk",
+  "providers",
+  "telemetry",
+  "retrieval/vectors",
+  "tools/egress",
+  "admin/HttpProbe",
+  "cli",
+  "app"
+]
+
 /** Modules, and names of modules, that only some may import as values; as types, everybody may. */
 const confined: ReadonlyArray<Confined> = [
   {
@@ -94,29 +107,11 @@ const confined: ReadonlyArray<Confined> = [
   {
     module: "^effect/http$",
     names: "^(HttpClient|FetchHttpClient)",
-    in: [
-      "sdk",
-      "providers",
-      "telemetry",
-      "retrieval/vectors",
-      "tools/egress",
-      "admin/HttpProbe",
-      "cli",
-      "app"
-    ]
+    in: callers
   },
   {
     module: "^effect/http/(HttpClient|FetchHttpClient)",
-    in: [
-      "sdk",
-      "providers",
-      "telemetry",
-      "retrieval/vectors",
-      "tools/egress",
-      "admin/HttpProbe",
-      "cli",
-      "app"
-    ]
+    in: callers
   },
   {
     module: "^@effect/platform-node$",
@@ -136,6 +131,7 @@ const confined: ReadonlyArray<Confined> = [
       "postgres",
       "settings",
       "telemetry",
+      "confinement",
       "documents",
       "backup",
       "tools/egress",

@@ -67,6 +67,7 @@ import { InstalledLicense } from "./plans/License.ts"
 import { plansLayer } from "./plans/PlanCatalog.ts"
 import { Policy } from "./plans/Policy.ts"
 import { ConversationItems } from "./responses/ConversationItems.ts"
+import { JsonSchemas } from "./responses/JsonSchemas.ts"
 import { Responses } from "./responses/Responses.ts"
 import { TextEmbeddings } from "./responses/TextEmbeddings.ts"
 import { MemberProjects } from "./retrieval/MemberProjects.ts"
@@ -237,6 +238,7 @@ export const ServiceLayer = HttpRouter.serve(Routes, quiet).pipe(
   Layer.provide(UntracedServerLayer),
   Layer.provide([
     Responses.layer,
+    JsonSchemas.layer,
     TextEmbeddings.layer,
     ConversationItems.layer,
     MetricsText.layer,

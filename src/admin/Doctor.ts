@@ -17,7 +17,7 @@ import { clockChecks } from "./ClockCheck.ts"
 import { identityCheck } from "./IdentityCheck.ts"
 import { diskCheck, settingsChecks } from "./LocalChecks.ts"
 import { failed, isolated, ok, type Outcome, warning } from "./Outcome.ts"
-import { modelChecks, readersCheck, webSearchCheck } from "./OutsideChecks.ts"
+import { modelChecks, readersCheck, schemasCheck, webSearchCheck } from "./OutsideChecks.ts"
 import { publicAddressChecks } from "./PublicAddress.ts"
 import { Reload } from "./Reload.ts"
 
@@ -182,6 +182,7 @@ export const examine = Effect.gen(function* () {
       isolated("embeddings", embeddingChecks),
       isolated("disk", diskCheck),
       isolated("document readers", readersCheck),
+      isolated("schema checkers", schemasCheck),
       isolated("web search", webSearchCheck),
       isolated("files", storeCheck),
       isolated("backup", backupCheck),

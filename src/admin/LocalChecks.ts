@@ -6,6 +6,7 @@ import { portProblem } from "../http/Server.ts"
 import { diskProblem, freeMebibytesMin, freeSpace } from "../postgres/DataDisk.ts"
 import { examineEmbedded } from "../postgres/EmbeddedPostgres.ts"
 import { isRoot, rootText } from "../postgres/PostgresHome.ts"
+import { JsonSchemas } from "../responses/JsonSchemas.ts"
 import { unusedModelSettings } from "../routing/ModelCatalog.ts"
 import { Router } from "../routing/Router.ts"
 import { AppConfig, unknownVariables } from "../settings/AppConfig.ts"
@@ -21,7 +22,7 @@ import { checkedSettings } from "./CheckedSettings.ts"
 import { outsideClockChecks } from "./ClockCheck.ts"
 import { identityProviderCheck } from "./IdentityCheck.ts"
 import { failed, isolated, named, ok, warning } from "./Outcome.ts"
-import { modelChecks, readersCheck, webSearchCheck } from "./OutsideChecks.ts"
+import { modelChecks, readersCheck, schemasCheck, webSearchCheck } from "./OutsideChecks.ts"
 import { isLoopback, publicAddressOfSettings } from "./PublicAddress.ts"
 
 /** Less free space than this is worth a warning. */
@@ -108,6 +109,7 @@ const OutsideLayer = Layer.mergeAll(
   Router.layer,
   IdentityProvider.layer,
   TextExtraction.layer,
+  JsonSchemas.layer,
   SearchProbe.layer.pipe(Layer.provide(Egress.layer.pipe(Layer.provide(Network.layer))))
 ).pipe(Layer.provide(NodeCrypto.layer))
 
@@ -116,6 +118,7 @@ const outsideChecks = Effect.all(
     isolated("clock", outsideClockChecks),
     isolated("models", modelChecks),
     isolated("document readers", readersCheck),
+    isolated("schema checkers", schemasCheck),
     isolated("web search", webSearchCheck),
     isolated("single sign-on", identityProviderCheck)
   ],

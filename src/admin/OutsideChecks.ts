@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { TextExtraction } from "../documents/TextExtraction.ts"
 import { demoModel } from "../providers/DemoModel.ts"
+import { JsonSchemas } from "../responses/JsonSchemas.ts"
 import { Router } from "../routing/Router.ts"
 import { AppConfig, type Settings } from "../settings/AppConfig.ts"
 import { SearchProbe } from "../tools/WebSearch.ts"
@@ -25,12 +26,17 @@ export const modelChecks = Effect.gen(function* () {
   ]
 })
 
+const confinementOf = (missing: ReadonlyArray<string>): Outcome =>
+  missing.length === 0 ? ok("They run without privileges and without a network.") : warning(missing.join(" "))
+
 /** Whether the processes that read documents are confined. */
 export const readersCheck = Effect.gen(function* () {
-  const missing = yield* (yield* TextExtraction).unconfined
-  return missing.length === 0
-    ? ok("They run without privileges and without a network.")
-    : warning(missing.join(" "))
+  return confinementOf(yield* (yield* TextExtraction).unconfined)
+})
+
+/** Whether the processes that check JSON Schemas are confined. */
+export const schemasCheck = Effect.gen(function* () {
+  return confinementOf(yield* (yield* JsonSchemas).unconfined)
 })
 
 /** Whether the settings name a web search. A service without one works: the tool is not offered to models. */

@@ -1,11 +1,17 @@
 import { Context, Duration, Effect, Layer, Option, Stream } from "effect"
+import { confine } from "../confinement/Confinement.ts"
 import { ExtractionBusy, ExtractionFailed, type StorageFailed } from "../domain/Errors.ts"
 import { FairPermits } from "../domain/FairPermits.ts"
 import { AppConfig, type Settings } from "../settings/AppConfig.ts"
-import { confine } from "./Confinement.ts"
 import { readPage, readPlainText } from "./DocumentReader.ts"
 import { isForeign } from "./Kind.ts"
-import { CurrentReaderProgram, readInProcess, type ReaderInput, type ReaderLimits } from "./ReaderProcess.ts"
+import {
+  CurrentReaderProgram,
+  readInProcess,
+  type ReaderInput,
+  type ReaderLimits,
+  works
+} from "./ReaderProcess.ts"
 import { type PageOptions, type Reading, Unreadable } from "./Reading.ts"
 
 /** A file to be read. */
@@ -87,8 +93,16 @@ export class TextExtraction extends Context.Service<
     Effect.gen(function* () {
       const { dataDir, files } = yield* AppConfig
       const limits = limitsOf(files)
-      const reader = yield* CurrentReaderProgram
-      const confined = yield* Effect.cached(Effect.uninterruptible(confine(reader, limits, dataDir)))
+      const confined = yield* Effect.cached(
+        Effect.uninterruptible(
+          confine({
+            program: yield* CurrentReaderProgram,
+            processes: "Processes that read documents",
+            dataDirectory: dataDir,
+            works: (program) => works(program, limits)
+          })
+        )
+      )
       const readers = new FairPermits({
         totalMax: files.extractionsMax,
         perKeyMax: readingsPerUserMax(files.extractionsMax)

@@ -1,3 +1,4 @@
+import { removeGlobals } from "../confinement/removeGlobals.ts"
 import { type DocumentBytes, readDocument, readPage } from "./DocumentReader.ts"
 import { Unreadable } from "./Reading.ts"
 
@@ -5,10 +6,7 @@ import { Unreadable } from "./Reading.ts"
 // whose loading would take longer than most readings.
 // The answer is the length of its head (four bytes, big-endian), the head as JSON, and the text in UTF-8.
 
-// Nothing in a document is ever fetched.
-for (const name of ["fetch", "WebSocket", "EventSource", "XMLHttpRequest"]) {
-  Reflect.deleteProperty(globalThis, name)
-}
+removeGlobals()
 
 const standardInput = (): DocumentBytes => {
   const pieces: Array<Buffer> = []

@@ -1,10 +1,14 @@
-import { type ChildProcess, spawn } from "node:child_process"
+import type { ChildProcess } from "node:child_process"
+import { Socket } from "node:net"
 import { Context, Deferred, Duration, Effect, Layer, Option } from "effect"
-import { nodeCommand, nodeProgram } from "../documents/NodeProgram.ts"
+import { endGroup, memoryExceeded, spawnConfined } from "../confinement/ConfinedProcess.ts"
+import { confine } from "../confinement/Confinement.ts"
+import { type NodeProgram, nodeProgram, type ProcessBounds } from "../confinement/NodeProgram.ts"
 import { InvalidRequest, ServerBusy } from "../domain/Errors.ts"
 import { FairPermits } from "../domain/FairPermits.ts"
 import type { UserId } from "../domain/Ids.ts"
 import type { AnswerFormat } from "../domain/ModelCall.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
 import { traced } from "../telemetry/traced.ts"
 import type { SchemaAnswer, SchemaTask } from "./schemas/Protocol.ts"
 
@@ -20,7 +24,27 @@ interface SchemaLimits {
 const usualLimits: SchemaLimits = { task: 2, queue: 30 }
 const startSeconds = 30
 const retryAfterSeconds = 5
-const heapMegabytesMax = 128
+
+const mebibyte = 1_048_576
+/** The processor time of the process over its whole life: another one goes on with what it did. */
+const cpuSecondsMax = 600
+const bounds: ProcessBounds = {
+  heapBytes: 128 * mebibyte,
+  cpuSeconds: cpuSecondsMax,
+  // Requests wait for it.
+  niceness: 0
+}
+/** The resident memory. After many large schemas the process takes 300 MB, of which V8's heap is the smaller part. */
+const memoryBytesMax = 512 * mebibyte
+
+/** The program that has the schemas of clients. `self` is the module that it lies beside. */
+export const schemaProgram = (self: string = import.meta.url): NodeProgram =>
+  nodeProgram(self, "./schemas/child.ts", "./schemas.js")
+
+/** The program that has the schemas of clients. Tests take others. */
+export const CurrentSchemaProgram = Context.Reference<NodeProgram>("parley/responses/SchemaProgram", {
+  defaultValue: () => schemaProgram()
+})
 
 type JsonSchema = Readonly<Record<string, unknown>>
 
@@ -42,6 +66,8 @@ export class JsonSchemas extends Context.Service<
       schema: JsonSchema,
       text: string
     ) => Effect.Effect<string | null, ServerBusy>
+    /** What the confinement of the process lacks, each with the remedy. */
+    readonly unconfined: Effect.Effect<ReadonlyArray<string>>
   }
 >()("parley/responses/JsonSchemas") {
   /** The limits are for tests. */
@@ -49,7 +75,7 @@ export class JsonSchemas extends Context.Service<
     Layer.effect(
       JsonSchemas,
       Effect.gen(function* () {
-        const ask = yield* makeChecks(limits)
+        const { ask, unconfined } = yield* makeChecks(limits)
 
         const prepare: JsonSchemas["Service"]["prepare"] = traced("JsonSchemas.prepare")(
           Effect.fnUntraced(function* (userId, format) {
@@ -73,7 +99,7 @@ export class JsonSchemas extends Context.Service<
           return answer === null ? "It takes too long, or too much memory, to be checked." : answer.mismatch
         })
 
-        return JsonSchemas.of({ prepare, mismatch })
+        return JsonSchemas.of({ prepare, mismatch, unconfined })
       })
     )
 
@@ -100,20 +126,15 @@ interface Checker {
 
 const busy = () => new ServerBusy({ retryAfterSeconds })
 
-const startChecker = (): Checker => {
-  const { args, file } = nodeCommand(nodeProgram(import.meta.url, "./schemas/child.ts", "./schemas.js"), {
-    flags: [`--max-old-space-size=${heapMegabytesMax}`, "--disable-warning=ExperimentalWarning"]
-  })
-  // In its own process group: Ctrl-C goes to the service, which ends it.
-  const child = spawn(file, args, {
-    cwd: "/",
-    env: {},
-    stdio: ["ignore", "ignore", "ignore", "ipc"],
-    detached: true
-  })
+const startChecker = (program: NodeProgram): Checker => {
+  const { child, isHeapFull } = spawnConfined(program, bounds, { hasChannel: true })
   // It must not keep the service alive.
   child.unref()
   child.channel?.unref()
+  // Nothing is read of it and nothing written; the standard error says whether the heap is full.
+  child.stdin.destroy()
+  child.stdout.destroy()
+  if (child.stderr instanceof Socket) child.stderr.unref()
   const checker: Checker = {
     child,
     ready: Deferred.makeUnsafe(),
@@ -124,21 +145,51 @@ const startChecker = (): Checker => {
     if (answer.id === null) Deferred.doneUnsafe(checker.ready, Effect.succeed(true))
     else Deferred.doneUnsafe(checker.answered, Effect.succeed(answer))
   })
-  const gone = (signal: NodeJS.Signals | null) => {
+  const gone = () => {
     Deferred.doneUnsafe(checker.ready, Effect.succeed(false))
-    // V8 aborts when its heap is full. Any other end has nothing to do with the task.
-    Deferred.doneUnsafe(checker.answered, signal === "SIGABRT" ? Effect.succeed(null) : Effect.fail(busy()))
+    // Any other end than that by a full heap has nothing to do with the task.
+    Deferred.doneUnsafe(checker.answered, isHeapFull() ? Effect.succeed(null) : Effect.fail(busy()))
     Deferred.doneUnsafe(checker.ended, Effect.void)
   }
-  child.on("error", () => gone(null))
-  child.once("exit", (_, signal) => gone(signal))
+  child.on("error", gone)
+  child.once("close", gone)
   return checker
 }
+
+/** Whether the process can take tasks. */
+const isReady = ({ ready }: Checker) =>
+  Deferred.await(ready).pipe(
+    Effect.timeoutOrElse({ duration: Duration.seconds(startSeconds), orElse: () => Effect.succeed(false) })
+  )
+
+const endOf = ({ child, ended }: Checker) =>
+  Effect.suspend(() => {
+    endGroup(child)
+    return Deferred.await(ended)
+  })
+
+/** Whether the process starts as this program with its launcher. */
+const works = (program: NodeProgram) =>
+  Effect.suspend(() => {
+    const checker = startChecker(program)
+    return Effect.ensuring(isReady(checker), endOf(checker))
+  })
 
 /**
  * Starts the process with the first task, and a new one after it ended. Tasks run one after the other, and users take turns.
  */
 const makeChecks = Effect.fnUntraced(function* (limits: SchemaLimits) {
+  const { dataDir } = yield* AppConfig
+  const confined = yield* Effect.cached(
+    Effect.uninterruptible(
+      confine({
+        program: yield* CurrentSchemaProgram,
+        processes: "Processes that check JSON Schemas",
+        dataDirectory: dataDir,
+        works
+      })
+    )
+  )
   const permits = new FairPermits({ totalMax: 1 })
   let checker: Checker | null = null
   let tasks = 0
@@ -146,20 +197,13 @@ const makeChecks = Effect.fnUntraced(function* (limits: SchemaLimits) {
   const end = Effect.suspend(() => {
     const ending = checker
     checker = null
-    if (ending === null) return Effect.void
-    ending.child.kill("SIGKILL")
-    return Deferred.await(ending.ended)
+    return ending === null ? Effect.void : endOf(ending)
   })
 
   const started = Effect.gen(function* () {
-    if (checker === null || Deferred.isDoneUnsafe(checker.ended)) checker = startChecker()
-    const isReady = yield* Deferred.await(checker.ready).pipe(
-      Effect.timeoutOrElse({
-        duration: Duration.seconds(startSeconds),
-        orElse: () => Effect.succeed(false)
-      })
-    )
-    if (isReady) return checker
+    const { program } = yield* confined
+    if (checker === null || Deferred.isDoneUnsafe(checker.ended)) checker = startChecker(program)
+    if (yield* isReady(checker)) return checker
     yield* end
     yield* Effect.logError("The process that checks JSON Schemas could not be started.")
     return yield* busy()
@@ -173,13 +217,14 @@ const makeChecks = Effect.fnUntraced(function* (limits: SchemaLimits) {
     // If the process has just ended, its end is the outcome.
     running.child.send({ id: tasks++, schema, text } satisfies SchemaTask, () => {})
     const outcome = yield* Deferred.await(running.answered).pipe(
+      Effect.raceFirst(Effect.as(memoryExceeded(running.child, memoryBytesMax), null)),
       Effect.timeoutOrElse({ duration: Duration.seconds(limits.task), orElse: () => Effect.succeed(null) })
     )
     if (outcome === null) yield* end
     return outcome
   })
 
-  return Effect.fnUntraced(function* (userId: UserId, schema: string, text: string | null) {
+  const askInTurn = Effect.fnUntraced(function* (userId: UserId, schema: string, text: string | null) {
     const turn = yield* permits.acquireWithin(userId, 1, Duration.seconds(limits.queue))
     if (Option.isNone(turn)) return yield* busy()
     return yield* ask(schema, text).pipe(
@@ -189,4 +234,6 @@ const makeChecks = Effect.fnUntraced(function* (limits: SchemaLimits) {
       Effect.onInterrupt(() => end)
     )
   }, Effect.scoped)
+
+  return { ask: askInTurn, unconfined: Effect.map(confined, ({ missing }) => missing) }
 })

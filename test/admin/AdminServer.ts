@@ -20,6 +20,7 @@ import { Drain } from "../../src/http/Drain.ts"
 import * as ErrorBoundary from "../../src/http/ErrorBoundary.ts"
 import { BodySizeLayer, ServerLayer } from "../../src/http/Server.ts"
 import { Policy } from "../../src/plans/Policy.ts"
+import { JsonSchemas } from "../../src/responses/JsonSchemas.ts"
 import { Projects } from "../../src/retrieval/Projects.ts"
 import { AppConfig } from "../../src/settings/AppConfig.ts"
 import { Egress } from "../../src/tools/Egress.ts"
@@ -56,7 +57,7 @@ const Server = (overrides: SettingsOverrides) =>
   HttpRouter.serve(Routes, { disableLogger: true, disableListenLog: true }).pipe(
     Layer.provideMerge(Layer.mergeAll(Drain.layer, ServerLayer, AdminKey.layer, ClientAddress.layer)),
     Layer.provideMerge(Layer.merge(Erasure.layer, UserExport.layer)),
-    Layer.provideMerge(Files),
+    Layer.provideMerge(Layer.merge(Files, JsonSchemas.layer)),
     Layer.provideMerge(
       SearchProbe.layer.pipe(Layer.provide(Egress.layer.pipe(Layer.provide(Network.layer))))
     ),

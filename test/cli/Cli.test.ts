@@ -214,6 +214,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley beside its serve
           "models",
           "disk",
           "document readers",
+          "schema checkers",
           "web search",
           "backup",
           "admin key",

@@ -2,7 +2,8 @@ import { execFile } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
-import { readInProcess, type ReaderLimits, commandOf } from "../../src/documents/ReaderProcess.ts"
+import { commandOf } from "../../src/confinement/NodeProgram.ts"
+import { readInProcess, type ReaderLimits } from "../../src/documents/ReaderProcess.ts"
 import { StorageFailed } from "../../src/domain/Errors.ts"
 import { untilValue } from "../support/until.ts"
 import { hostileProgram, limits, processesWith } from "./Reading.ts"
@@ -163,4 +164,4 @@ describe("a reader's process", () => {
 })
 
 const commandFor = (behaviour: string) =>
-  commandOf(hostileProgram(), { memoryBytes: 200 * mebibyte, cpuSeconds: 1 }, [behaviour])
+  commandOf(hostileProgram(), { heapBytes: 150 * mebibyte, cpuSeconds: 1, niceness: 0 }, [behaviour])

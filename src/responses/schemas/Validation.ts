@@ -1,6 +1,7 @@
 import { Ajv, type AnySchemaObject, type ErrorObject, type Options, type ValidateFunction } from "ajv"
 import addFormats from "ajv-formats"
 import { Ajv2020 } from "ajv/dist/2020.js"
+import { generatingCode } from "./GeneratedCode.ts"
 
 /** Schemas that stay compiled, because clients send the same one with each request: so many, with so many characters of JSON together. */
 const compiledMax = 64
@@ -88,7 +89,7 @@ const hasRoomFor = (json: string): boolean => {
 }
 
 const validatorOf = (json: string): ValidateFunction => {
-  const validate = compiled.get(json) ?? compile(json)
+  const validate = compiled.get(json) ?? generatingCode(() => compile(json))
   compiled.delete(json)
   for (const oldest of compiled.keys()) {
     if (hasRoomFor(json)) break

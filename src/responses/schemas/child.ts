@@ -1,9 +1,14 @@
 import { Script } from "node:vm"
+import { removeGlobals } from "../../confinement/removeGlobals.ts"
+import { denyModules } from "./GeneratedCode.ts"
 import type { SchemaAnswer, SchemaTask } from "./Protocol.ts"
 import { checkText, problemOf } from "./Validation.ts"
 
 // The process that has the schemas of clients: one task after the other. The service kills it when a task takes too long. It does
 // without Effect, whose loading would take longer than most tasks.
+
+removeGlobals()
+denyModules()
 
 /** Longer than the service waits: ends a task, and so the process, when the service that asked was killed. */
 const taskMillisMax = 5_000

@@ -29,36 +29,43 @@ export const nodeProgram = (self: string, source: string, bundled: string): Node
   }
 }
 
+/** Bounds on a process. */
+export interface ProcessBounds {
+  /** The bound on V8's heap, in bytes. */
+  readonly heapBytes: number
+  /** Processor seconds after which the kernel ends the process. */
+  readonly cpuSeconds: number
+  /** The priority, as `nice` takes it; 0 is that of the service. */
+  readonly niceness: number
+}
+
+const mebibyte = 1_048_576
+
 /**
- * The command that runs a program. `setup` are commands of the shell before it, such as limits of the kernel, and `flags` are
- * those of Node, which denies it files, child processes and threads. It leaves no memory dump.
+ * The command that runs a program. The kernel bounds its processor time, even if the service is killed; the launcher drops its
+ * privileges, and Node denies it files, child processes, threads and code generation from strings. It leaves no memory dump.
  */
-export const nodeCommand = (
-  program: NodeProgram,
-  {
-    args = [],
-    flags,
-    prefix = [],
-    setup = ""
-  }: {
-    readonly setup?: string
-    readonly prefix?: ReadonlyArray<string>
-    readonly flags: ReadonlyArray<string>
-    readonly args?: ReadonlyArray<string>
-  }
+export const commandOf = (
+  { entry, launcher, readable }: NodeProgram,
+  { cpuSeconds, heapBytes, niceness }: ProcessBounds,
+  args: ReadonlyArray<string> = []
 ) => ({
   file: "/bin/sh",
   args: [
     "-c",
-    `ulimit -c 0; ${setup}exec "$@"`,
+    `ulimit -c 0; ulimit -t ${Math.ceil(cpuSeconds)}; exec "$@"`,
     "sh",
-    ...prefix,
-    ...program.launcher,
+    "nice",
+    "-n",
+    String(niceness),
+    ...launcher,
     process.execPath,
     "--permission",
-    ...program.readable.map((path) => `--allow-fs-read=${path}`),
-    ...flags,
-    program.entry,
+    ...readable.map((path) => `--allow-fs-read=${path}`),
+    `--max-old-space-size=${Math.floor(heapBytes / mebibyte)}`,
+    "--disallow-code-generation-from-strings",
+    "--disable-warning=ExperimentalWarning",
+    entry,
     ...args
   ]
 })

@@ -2,26 +2,28 @@ import { spawn } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import { mkdtempSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
-import { tmpdir } from "node:os"
+import { getPriority, tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema, Stream } from "effect"
 import {
   confine,
+  confinedUid,
   type Confinement,
   type Launcher,
   launchersOf,
-  missingFrom,
-  readerUid
-} from "../../src/documents/Confinement.ts"
-import { readInProcess, commandOf, readerProgram } from "../../src/documents/ReaderProcess.ts"
+  missingFrom
+} from "../../src/confinement/Confinement.ts"
+import { commandOf } from "../../src/confinement/NodeProgram.ts"
+import { boundsOf, readInProcess, readerProgram, works } from "../../src/documents/ReaderProcess.ts"
+import { commandsWith, hostileProgram, limits } from "../documents/Reading.ts"
 import { removeDirectory } from "../support/removeDirectory.ts"
 import { serveOnLoopback } from "../support/serveOnLoopback.ts"
 import { until } from "../support/until.ts"
-import { commandsWith, hostileProgram, limits } from "./Reading.ts"
 
 const isRoot = process.getuid?.() === 0
 const nobody = 65_534
+const nicest = 19
 
 const decodeReport = Schema.decodeEffect(
   Schema.fromJsonString(
@@ -66,14 +68,14 @@ const holds = Effect.fnUntraced(function* (confinement: Confinement, words: Read
     words.map((word) => (word === "DATA" ? directory : word)),
     directory
   )
-  assert.strictEqual(found.niceness, 10)
+  assert.strictEqual(found.niceness, Math.min(nicest, getPriority() + 10))
   if (confinement.namespaces) {
     assert.strictEqual(found.connected, "ENETUNREACH")
     assert.strictEqual(found.signaled, "ESRCH")
     assert.strictEqual(found.seen, "did 0")
   }
   if (confinement.ownAccount) {
-    assert.strictEqual(found.uid, readerUid)
+    assert.strictEqual(found.uid, confinedUid)
     assert.notInclude(found.signaled, "did")
     assert.notStrictEqual(found.seen, "did 1")
   }
@@ -106,7 +108,12 @@ describe.skipIf(process.platform !== "linux")("a confined reader", () => {
   it.live("is confined in the strongest way that works here, with its guarantees", () =>
     Effect.gen(function* () {
       const directory = yield* dataDirectory
-      const { confinement, missing, program } = yield* confine(readerProgram(), limits, directory)
+      const { confinement, missing, program } = yield* confine({
+        program: readerProgram(),
+        processes: "Processes that read documents",
+        dataDirectory: directory,
+        works: (one) => works(one, limits)
+      })
       assert.deepStrictEqual(missing, missingFrom(confinement, isRoot))
       const [strongest] = yield* working(launchersOf(isRoot, ["DATA"]), [])
       assert.deepStrictEqual(confinement, strongest?.confinement)
@@ -151,8 +158,7 @@ describe.skipIf(process.platform !== "linux")("a confined reader", () => {
         const directory = yield* dataDirectory
         const word = `loops-${randomUUID()}`
         const launcher = words.map((one) => (one === "DATA" ? directory : one))
-        const limit = { memoryBytes: limits.memoryBytes, cpuSeconds: 60 }
-        const { args, file } = commandOf({ ...hostileProgram(), launcher }, limit, [word])
+        const { args, file } = commandOf({ ...hostileProgram(), launcher }, boundsOf(limits), [word])
         // A shell stands for the service: it starts the reader and waits for it.
         const service = spawn("/bin/sh", ["-c", '"$@"; true', "sh", file, ...args], { stdio: "ignore" })
         const readers = commandsWith(word)

@@ -1,10 +1,9 @@
 import { existsSync, realpathSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { Effect, Stream } from "effect"
+import { Effect } from "effect"
 import type { NodeProgram } from "./NodeProgram.ts"
-import { type ReaderLimits, readInProcess } from "./ReaderProcess.ts"
 
-/** The isolation of the reader process from the rest of the machine, besides Node's own permissions. */
+/** The isolation of a process from the rest of the machine, besides Node's own permissions. */
 export interface Confinement {
   /** It has no network and sees neither other processes nor the service's data directories. */
   readonly namespaces: boolean
@@ -24,11 +23,7 @@ export interface Launcher {
  * An account that no distribution assigns: between those that systemd creates dynamically.
  * Source: systemd, Users, Groups, UIDs and GIDs on Linux Systems.
  */
-export const readerUid = 64_741
-
-/** A launcher works if the reader reads this. */
-const probeText = "The reader works."
-const probeSeconds = 10
+export const confinedUid = 64_741
 
 /** Mounts an empty directory over each of the first `$1` arguments, and executes the command after them. */
 const hideAndRun =
@@ -40,7 +35,7 @@ const socketDirectories = ["/run", tmpdir()]
 
 const privileges = (isRoot: boolean, ownAccount: boolean): ReadonlyArray<string> => [
   "setpriv",
-  ...(ownAccount ? [`--reuid=${readerUid}`, `--regid=${readerUid}`, "--clear-groups"] : []),
+  ...(ownAccount ? [`--reuid=${confinedUid}`, `--regid=${confinedUid}`, "--clear-groups"] : []),
   "--inh-caps=-all",
   ...(isRoot ? ["--bounding-set=-all"] : []),
   "--no-new-privs",
@@ -94,40 +89,41 @@ const hiddenFrom = (program: NodeProgram, directories: ReadonlyArray<string>): R
   return [...new Set(found)].filter((path) => !needed.some((one) => `${one}/`.startsWith(`${path}/`)))
 }
 
+/** A program whose process is to be confined. */
+interface Confinable {
+  readonly program: NodeProgram
+  /** The processes in the log line that says what their confinement lacks. */
+  readonly processes: string
+  /** The service's directory, which is hidden from them. */
+  readonly dataDirectory: string
+  /** Whether the program, with a launcher, starts and does its work. */
+  readonly works: (program: NodeProgram) => Effect.Effect<boolean>
+}
+
 /**
- * Finds the strongest way to confine the reader that works here, by having it read something. `dataDirectory` is hidden from
- * it. Containers and hardened kernels refuse some ways; `missing` says what the confinement lacks, with the remedies, and is
- * logged.
+ * Finds the strongest way to confine a program that works here, by trying each. Containers and hardened kernels refuse some ways;
+ * `missing` says what the confinement lacks, with the remedies, and is logged.
  */
-export const confine = Effect.fn("Confinement.confine")(function* (
-  program: NodeProgram,
-  limits: ReaderLimits,
-  dataDirectory: string
-) {
+export const confine = Effect.fn("Confinement.confine")(function* ({
+  dataDirectory,
+  processes,
+  program,
+  works
+}: Confinable) {
   const isRoot = process.getuid?.() === 0
   const hidden = hiddenFrom(program, [dataDirectory, ...socketDirectories])
   const launchers = process.platform === "linux" ? launchersOf(isRoot, hidden) : [unconfined]
   let found: Launcher = unconfined
   for (const launcher of launchers) {
     found = launcher
-    if (launcher === unconfined || (yield* works({ ...program, launcher: launcher.words }, limits))) break
+    if (launcher === unconfined || (yield* works({ ...program, launcher: launcher.words }))) break
   }
   const missing = missingFrom(found.confinement, isRoot)
   if (missing.length > 0) {
-    yield* Effect.logWarning(`Processes that read documents are not fully confined. ${missing.join(" ")}`)
+    yield* Effect.logWarning(`${processes} are not fully confined. ${missing.join(" ")}`)
   }
   return { program: { ...program, launcher: found.words }, confinement: found.confinement, missing }
 })
-
-const works = (program: NodeProgram, limits: ReaderLimits) =>
-  readInProcess(
-    program,
-    { ...limits, seconds: probeSeconds },
-    { bytes: Stream.make(Buffer.from(probeText)), extension: "txt" }
-  ).pipe(
-    Effect.map(({ text }) => text === probeText),
-    Effect.orElseSucceed(() => false)
-  )
 
 /** What a confinement lacks, each with the remedy. */
 export const missingFrom = (
