@@ -30,21 +30,24 @@ const stopSignals = ["SIGINT", "SIGTERM"] as const
 
 /**
  * The first signal starts an orderly shutdown, which may take long; a second one ends the process at once, with the exit
- * code of that signal. The embedded PostgreSQL then stops by itself.
+ * code of that signal. The embedded PostgreSQL then stops by itself. Returns whether the first signal was Ctrl+C.
  */
-const endAtSecondSignal = (): void => {
+const endAtSecondSignal = (): (() => boolean) => {
   const clock = Clock.Clock.defaultValue()
-  let first: bigint | null = null
+  let first: { readonly signal: NodeJS.Signals; readonly at: bigint } | null = null
   for (const signal of stopSignals) {
     process.on(signal, () => {
       const now = clock.monotonicTimeNanosUnsafe()
-      first ??= now
-      if (now - first < BigInt(repeatMillis) * 1_000_000n) return
+      first ??= { signal, at: now }
+      if (now - first.at < BigInt(repeatMillis) * 1_000_000n) return
       process.stderr.write(`parley: stopped at once by a second ${signal}\n`)
       process.exit(128 + constants.signals[signal])
     })
   }
+  return () => first?.signal === "SIGINT"
 }
+
+const isInterruptedByHand = endAtSecondSignal()
 
 /** The conventional exit code for a configuration that can't be used (EX_CONFIG). */
 const configurationExitCode = 78
@@ -141,8 +144,8 @@ const program = Effect.gen(function* () {
   yield* reloadAtHangup
   yield* leaveOperatorAddress
   yield* announce
-  // A signal interrupts this: the server still answers while it drains, and is closed afterwards.
-  yield* Effect.never.pipe(Effect.onInterrupt(() => drain.shutdown))
+  // A signal interrupts this: the server still answers while it drains, and is closed afterwards. Who presses Ctrl+C waits for no proxy.
+  yield* Effect.never.pipe(Effect.onInterrupt(() => drain.shutdown({ atOnce: isInterruptedByHand() })))
 }).pipe(Effect.provide(AppLayer))
 
 const configured = warn.pipe(
@@ -191,5 +194,4 @@ process.on("uncaughtException", (error) => {
   process.exit(1)
 })
 
-endAtSecondSignal()
 NodeRuntime.runMain(Effect.scoped(configured), { teardown, disableErrorReporting: true })

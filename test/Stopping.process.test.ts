@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs"
-import { type AddressInfo, createServer } from "node:net"
+import { type AddressInfo, connect, createServer } from "node:net"
 import { NodeFileSystem } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber, FileSystem, Layer, Redacted, Schedule } from "effect"
@@ -35,6 +35,24 @@ const variables = Effect.fnUntraced(function* (upstream: MockModelServer, more: 
 })
 
 const untilNotReady = (url: string) => untilValue(call(`${url}/readyz`, {}), ({ status }) => status === 503)
+
+/** Waits until the service has begun to shut down. */
+const untilStopping = (service: ServiceProcess) =>
+  until(
+    Effect.sync(() => {
+      const { err, out } = service.output()
+      return `${out}${err}`.includes("Shutting down")
+    })
+  )
+
+/** Whether a new connection is refused. */
+const isClosed = (url: string) =>
+  Effect.callback<boolean>((resume) => {
+    const socket = connect({ port: Number(new URL(url).port), host: "127.0.0.1" })
+    socket.once("connect", () => resume(Effect.succeed(false)))
+    socket.once("error", () => resume(Effect.succeed(true)))
+    return Effect.sync(() => socket.destroy())
+  })
 
 /** Signals again and again, as an impatient operator does, until the process has ended, and returns its exit code. */
 const signalUntilGone = (service: ServiceProcess, signal: NodeJS.Signals) =>
@@ -140,6 +158,74 @@ layer(processLayer, { excludeTestServices: true })("SIGTERM", (it) => {
   )
 })
 
+layer(processLayer, { excludeTestServices: true })("a service behind a proxy", (it) => {
+  /** Far longer than the test may take. */
+  const drain = { PARLEY_DRAIN_SECONDS: "300", PARLEY_TRUSTED_PROXIES: "127.0.0.1" }
+
+  it.effect(
+    "is not ready after SIGTERM, but answers requests for the time of its drain and closes their connections",
+    () =>
+      Effect.gen(function* () {
+        const upstream = yield* makeMockModelServer
+        const service = yield* startService(yield* variables(upstream, drain))
+        const url = yield* service.url
+        yield* service.signal("SIGTERM")
+        assert.isTrue(JSON.parse((yield* untilNotReady(url)).text).draining)
+        for (const stream of [true, false]) {
+          const reply = yield* call(`${url}/v1/responses`, { key, body: { input: "Hi", stream } })
+          assert.strictEqual(reply.status, 200, reply.text)
+          assert.include(reply.text, "Hello")
+          assert.strictEqual(reply.headers.get("connection"), "close")
+        }
+        const listed = yield* call(`${url}/v1/conversations`, { key })
+        assert.strictEqual(listed.status, 200)
+        assert.strictEqual(listed.headers.get("connection"), "close")
+        assert.strictEqual(yield* signalUntilGone(service, "SIGTERM"), 143)
+      }),
+    slow
+  )
+
+  it.effect(
+    "closes its port and idle connections after the drain, while a stream goes on to its end",
+    () =>
+      Effect.gen(function* () {
+        const upstream = yield* makeMockModelServer
+        const short = { ...drain, PARLEY_DRAIN_SECONDS: "1", PARLEY_SHUTDOWN_GRACE_SECONDS: "600" }
+        const service = yield* startService(yield* variables(upstream, short))
+        const url = yield* service.url
+        const idle = yield* openRaw(url)
+        yield* idle.send("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
+        yield* idle.read((seen) => seen.includes('"ok"'))
+        const deltas = Array.from({ length: 120 }, (_, n) => `${n} `)
+        const input = `Hi ${mockDirective({ deltas, gapMillis: 50 })}`
+        const open = yield* Effect.forkChild(call(`${url}/v1/responses`, { key, body: { input } }))
+        const { sentBytes } = yield* upstream.request(0)
+        yield* service.signal("SIGTERM")
+        yield* idle.whole
+        yield* until(isClosed(url))
+        const before = sentBytes()
+        yield* until(Effect.sync(() => sentBytes() > before))
+        const { last } = assertGrammar(eventsOf((yield* Fiber.join(open)).text))
+        assert.strictEqual(last.type, "response.completed")
+        assert.strictEqual(yield* service.exit, 0)
+      }),
+    slow
+  )
+
+  it.effect(
+    "stops without the drain at Ctrl+C",
+    () =>
+      Effect.gen(function* () {
+        const upstream = yield* makeMockModelServer
+        const service = yield* startService(yield* variables(upstream, drain))
+        yield* service.url
+        yield* service.signal("SIGINT")
+        assert.strictEqual(yield* service.exit, 0)
+      }),
+    slow
+  )
+})
+
 layer(processLayer, { excludeTestServices: true })("a second signal", (it) => {
   /** Far longer than the test may take. */
   const grace = { PARLEY_SHUTDOWN_GRACE_SECONDS: "600" }
@@ -158,7 +244,7 @@ layer(processLayer, { excludeTestServices: true })("a second signal", (it) => {
         yield* Effect.forkChild(Effect.exit(call(`${url}/v1/responses`, { key, body: { input } })))
         yield* upstream.request(0)
         yield* service.signal(signal)
-        yield* untilNotReady(url)
+        yield* untilStopping(service)
         assert.strictEqual(yield* signalUntilGone(service, signal), code)
         assert.include(service.output().err, "stopped at once")
       }),
@@ -180,7 +266,7 @@ layer(processLayer, { excludeTestServices: true })("a second signal", (it) => {
         const pidFile = `${env.PARLEY_DATA_DIR}/postgres/data/postmaster.pid`
         assert.isTrue(existsSync(pidFile))
         yield* service.signal("SIGINT")
-        yield* untilNotReady(url)
+        yield* untilStopping(service)
         assert.strictEqual(yield* signalUntilGone(service, "SIGINT"), 130)
         yield* until(Effect.sync(() => !existsSync(pidFile)))
       }),

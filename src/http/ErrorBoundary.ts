@@ -236,12 +236,13 @@ export const layer = (declared: ReadonlyArray<Route>) =>
               ? respond(bareFailure(response.status, request, http.bodyBytesMax))
               : response
           access.responded(entry, enveloped)
+          const isDraining = yield* drain.isDraining
           const worded = withNullParam(pathOf(request.url), enveloped)
           return HttpServerResponse.setHeaders(cors.shared(request, worded), {
             "x-request-id": requestId,
             // A JSON response may be private to its caller.
             ...(isJson(enveloped) ? { "cache-control": "no-store" } : {}),
-            ...(isUnread(request) ? { connection: "close" } : {})
+            ...(isDraining || isUnread(request) ? { connection: "close" } : {})
           })
         })
     }),

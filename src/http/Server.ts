@@ -15,6 +15,7 @@ import * as Failure from "../api/Failure.ts"
 import { webSocketPath } from "../api/openai/WebSocketApi.ts"
 import * as Refusal from "../api/Refusal.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
+import { closeSeconds, Drain } from "./Drain.ts"
 import { makeRequestIdOf } from "./ErrorBoundary.ts"
 import { leanRequests } from "./LeanRequests.ts"
 import { isOfProfile } from "./ProfileErrors.ts"
@@ -30,9 +31,6 @@ const keepAliveSeconds = 65
 
 /** How often Node checks for requests that have timed out; its default is 30 seconds. */
 const checkSeconds = 1
-
-/** Drain ends streams before the server closes; this bounds the rest. */
-const closeSeconds = 2
 
 /** How long a refused client may take to read the response; what it still sends is discarded. */
 const lingerSeconds = 2
@@ -235,6 +233,7 @@ const serverAt = Effect.fnUntraced(function* (host: string, port: number, upgrad
       headers.upgrade?.toLowerCase() === "websocket" && url?.split("?")[0] === upgradePath
   })
   yield* watchConnections(server, { checkSeconds, stallSeconds: http.writeStallSeconds })
+  yield* (yield* Drain).closes(server)
   const nodeLayer = NodeHttpServer.layer(() => server, {
     host,
     port,

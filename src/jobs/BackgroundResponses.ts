@@ -230,7 +230,7 @@ const keepWorking = Effect.fnUntraced(function* ({
     Effect.catchCause((cause: Cause.Cause<unknown>) => Effect.logWarning(message, cause))
 
   const work = Effect.gen(function* () {
-    while (runs.size < runningMax && !(yield* drain.isDraining)) {
+    while (runs.size < runningMax && !(yield* drain.isClosed)) {
       const job = yield* jobs.claim
       if (job === undefined) break
       yield* start(job)

@@ -222,8 +222,8 @@ const makeServe = Effect.gen(function* () {
   const { connectionSeconds, idleSeconds } = yield* ConnectionLimits
   const answer = yield* makeAnswer
 
-  const draining = Effect.repeat(Effect.delay(drain.isDraining, `${lookSeconds} seconds`), {
-    until: (isDraining) => isDraining
+  const closed = Effect.repeat(Effect.delay(drain.isClosed, `${lookSeconds} seconds`), {
+    until: (isClosed) => isClosed
   })
 
   return Effect.fnUntraced(function* (socket: Socket.Socket, request: HttpServerRequest.HttpServerRequest) {
@@ -236,7 +236,7 @@ const makeServe = Effect.gen(function* () {
       Effect.asSome(Queue.take(frames)).pipe(
         Effect.timeoutOrElse({ duration: `${idleSeconds} seconds`, orElse: () => Effect.succeedNone })
       ),
-      Effect.as(draining, Option.none())
+      Effect.as(closed, Option.none())
     )
     const memory: Memory = { last: null }
     const answerAll = Effect.gen(function* () {
@@ -263,7 +263,7 @@ export const WebSocketHandlers = HttpApiBuilder.group(
       "connect",
       Effect.fnUntraced(
         function* ({ request }) {
-          if (yield* drain.isDraining) return yield* new ServerShuttingDown()
+          if (yield* drain.isClosed) return yield* new ServerShuttingDown()
           if (!isUpgrade(request)) {
             return yield* invalid("", "Send POST /openai/v1/responses, or connect by WebSocket.")
           }

@@ -68,6 +68,9 @@ interface ReadGroup extends Struct.Lambda {
 const basePathOf = (publicUrl: string | null): string =>
   publicUrl === null ? "/" : new URL(publicUrl).pathname.replace(/\/*$/, "/")
 
+/** Time for a reverse proxy to notice that `/readyz` reports 503, and to close the idle connections that it keeps. */
+const drainSecondsBehindProxy = 5
+
 /** The values of settings that have no problem. */
 const valuesOf = ({ valueOf }: Given) => {
   const readRow = Struct.lambda<ReadRow>(valueOf)
@@ -77,7 +80,9 @@ const valuesOf = ({ valueOf }: Given) => {
   const isS3 = groups.files.store === "s3" || groups.files.moveTo === "s3"
   const files = { ...groups.files, s3: isS3 && isWhole(s3) ? s3 : null }
   const console = { ...groups.console, basePath: basePathOf(groups.console.publicUrl) }
-  return { ...service, ...groups, files, console }
+  const usualDrainSeconds = console.trustedProxies.length === 0 ? 0 : drainSecondsBehindProxy
+  const http = { ...groups.http, drainSeconds: groups.http.drainSeconds ?? usualDrainSeconds }
+  return { ...service, ...groups, http, files, console }
 }
 
 type NonNull<A> = { readonly [Field in keyof A]: Exclude<A[Field], null> }

@@ -1,7 +1,7 @@
 import { tokensMax } from "../domain/Allowance.ts"
 import { toolNames } from "../domain/ModelCall.ts"
-import * as Oidc from "./OidcCodec.ts"
-import { optional, secret, setting, withDetails } from "./Setting.ts"
+import { oidcSettings } from "./OidcSettings.ts"
+import { optional, secret, setting } from "./Setting.ts"
 import * as Text from "./TextCodec.ts"
 
 /** What a collector of OpenTelemetry can be sent. */
@@ -47,8 +47,11 @@ export const settingsTable = {
       "Time in which a request's headers must arrive; at most PARLEY_REQUEST_SECONDS"),
     writeStallSeconds: setting("PARLEY_WRITE_STALL_SECONDS", Text.wholeNumber(1, 3_600), "60",
       "How long a client may read nothing of a pending response before its connection is closed"),
+    drainSeconds: optional("PARLEY_DRAIN_SECONDS", Text.wholeNumber(0, 300), "5",
+      "How long requests are still accepted after SIGTERM while /readyz reports 503, so that reverse proxies choose another " +
+      "process; without it 5 where PARLEY_TRUSTED_PROXIES names one, and otherwise 0"),
     shutdownGraceSeconds: setting("PARLEY_SHUTDOWN_GRACE_SECONDS", Text.wholeNumber(0, 600), "20",
-      "How long open streams may continue after SIGTERM"),
+      "How long open streams may continue after SIGTERM and PARLEY_DRAIN_SECONDS"),
     openapiPublic: setting("PARLEY_OPENAPI_PUBLIC", Text.trueOrFalse, "false",
       "Whether /openapi.json is served without a key"),
     corsOrigins: setting("PARLEY_CORS_ORIGINS", Text.origins, "none",
@@ -91,32 +94,7 @@ export const settingsTable = {
     sessionSeconds: setting("PARLEY_SESSION_SECONDS", Text.wholeNumber(300, 31_536_000), "2592000",
       "How long a session of the web application lasts at most; 2592000 are 30 days")
   },
-  oidc: {
-    issuer: optional("PARLEY_OIDC_ISSUER", Oidc.issuer, "https://login.example.com/realms/main",
-      "OpenID provider to sign in with; without it, people sign in by password only"),
-    clientId: optional("PARLEY_OIDC_CLIENT_ID", Text.visibleText(1, 500), "parley",
-      "This service's id at PARLEY_OIDC_ISSUER"),
-    clientSecret: secret("PARLEY_OIDC_CLIENT_SECRET", Text.visibleText(1, 1_000), "YOUR_SECRET",
-      "Secret of PARLEY_OIDC_CLIENT_ID"),
-    name: setting("PARLEY_OIDC_NAME", Oidc.shownName, "single sign-on",
-      "Name of the provider on the sign-in page", "Example Accounts"),
-    scopes: setting("PARLEY_OIDC_SCOPES", Oidc.scopes, "openid,email",
-      "What is asked for at sign-in; some providers tell groups only for a scope of their own", "openid,email,groups"),
-    allowedDomains: setting("PARLEY_OIDC_ALLOWED_DOMAINS", Text.hostNames, "none",
-      "The only domains whose e-mail addresses may sign in through the provider, without their subdomains; none: every " +
-      "address that the provider has verified", "example.com"),
-    groups: withDetails(
-      optional("PARLEY_OIDC_GROUPS", Oidc.groupRules, "engineering=Example,parley-admins=Example:admin",
-        "The organization of those who are in a group at the provider; the first entry that fits counts. New users get it at " +
-        "their first sign-in. As soon as one entry names a role, every sign-in sets the role of its user, except of owners"),
-      Oidc.groupRulesProblems),
-    groupsClaim: setting("PARLEY_OIDC_GROUPS_CLAIM", Text.visibleText(1, 200), "groups",
-      "The claim in which the provider tells the groups of a user"),
-    organization: optional("PARLEY_OIDC_ORGANIZATION", Oidc.shownName, "Example",
-      "The organization of new users whom PARLEY_OIDC_GROUPS gives none; without it they are refused"),
-    requestSeconds: setting("PARLEY_OIDC_SECONDS", Text.wholeNumber(1, 60), "10",
-      "Timeout of one request to the provider")
-  },
+  oidc: oidcSettings,
   policy: {
     plansFile: optional("PARLEY_PLANS_FILE", Text.readableFile, "/etc/parley/plans.json",
       "Catalog of the plans of organizations; without it no plan limits anything"),

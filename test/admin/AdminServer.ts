@@ -55,7 +55,8 @@ const Files = Layer.suspend(() =>
 
 const Server = (overrides: SettingsOverrides) =>
   HttpRouter.serve(Routes, { disableLogger: true, disableListenLog: true }).pipe(
-    Layer.provideMerge(Layer.mergeAll(Drain.layer, ServerLayer, AdminKey.layer, ClientAddress.layer)),
+    Layer.provideMerge(Layer.mergeAll(ServerLayer, AdminKey.layer, ClientAddress.layer)),
+    Layer.provideMerge(Drain.layer),
     Layer.provideMerge(Layer.merge(Erasure.layer, UserExport.layer)),
     Layer.provideMerge(Layer.merge(Files, JsonSchemas.layer)),
     Layer.provideMerge(

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect } from "effect"
 import { parse } from "yaml"
-import { readSettings, unknownVariables } from "../../src/settings/AppConfig.ts"
+import { readSettings, type Settings, unknownVariables } from "../../src/settings/AppConfig.ts"
 import { removeDirectory } from "../support/removeDirectory.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
@@ -62,6 +62,9 @@ const assertSettings = Effect.fnUntraced(function* (env: Record<string, string>)
 const adminKey = "parley_admin_0123456789abcdef0123456789abcdef"
 const databaseUrl = "postgres://parley:secret@database:5432/parley"
 
+/** Seconds that an orderly shutdown takes at most, with what the last error events and connections may take. */
+const stopSecondsOf = ({ http }: Settings) => http.drainSeconds + http.shutdownGraceSeconds + 5 + 2
+
 describe("the manifests for Kubernetes", () => {
   const objects = () => [...manifests].filter(([file]) => file !== "kustomization.yaml")
 
@@ -88,12 +91,11 @@ describe("the manifests for Kubernetes", () => {
     Effect.gen(function* () {
       const secrets = { DATABASE_URL: databaseUrl, PARLEY_ADMIN_KEY: adminKey }
       const settings = yield* assertSettings({ ...manifest("settings.yaml").data, ...secrets })
-      const { preStop } = container().lifecycle
-      const stopSeconds = Number(preStop.exec.command.at(-1)) + settings.http.shutdownGraceSeconds
-      assert.isAbove(
-        manifest("deployment.yaml").spec.template.spec.terminationGracePeriodSeconds,
-        stopSeconds
-      )
+      const { terminationGracePeriodSeconds } = manifest("deployment.yaml").spec.template.spec
+      assert.isAbove(terminationGracePeriodSeconds, stopSecondsOf(settings))
+      // Endpoints are updated while the pod drains.
+      const { failureThreshold, periodSeconds } = container().readinessProbe
+      assert.isAtLeast(settings.http.drainSeconds, failureThreshold * periodSeconds)
       const ports = container().ports.map(({ containerPort }: Manifest) => containerPort)
       assert.deepStrictEqual(ports, [settings.http.port, settings.observability.metricsPort])
     })
@@ -170,7 +172,7 @@ describe("compose.yaml", () => {
         compose.networks.default.ipam.config[0].gateway
       ])
       assert.deepStrictEqual(parley.ports, [`127.0.0.1:${settings.http.port}:${settings.http.port}`])
-      assert.isAbove(Number.parseInt(parley.stop_grace_period), settings.http.shutdownGraceSeconds)
+      assert.isAbove(Number.parseInt(parley.stop_grace_period), stopSecondsOf(settings))
     })
   )
 

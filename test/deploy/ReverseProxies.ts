@@ -25,10 +25,21 @@ const replaced = (text: string, ...pairs: ReadonlyArray<readonly [string, string
     return result.replaceAll(from, to)
   }, text)
 
+/** The address of the service in the examples. */
+const exampleAddress = "127.0.0.1:3000"
+
+/** Repeats the line of the service for each process, with a name of its own where it has one. */
+const forEachProcess = (text: string, services: ReadonlyArray<string>): string =>
+  text.replace(new RegExp(`^.*${exampleAddress}.*$`, "m"), (line) =>
+    services
+      .map((service, index) => line.replace("parley1", `parley${index + 1}`).replace(exampleAddress, service))
+      .join("\n")
+  )
+
 interface Place {
   readonly directory: string
-  /** Host and port of the service. */
-  readonly service: string
+  /** Host and port of each process of the service. */
+  readonly services: ReadonlyArray<string>
   readonly http: number
   readonly https: number
 }
@@ -44,12 +55,11 @@ const proxies: Record<ProxyName, Proxy> = {
   nginx: {
     program: "nginx",
     version: ["-v"],
-    prepare: ({ directory, http, https, service }) => {
+    prepare: ({ directory, http, https, services }) => {
       writeFileSync(
         join(directory, "site.conf"),
         replaced(
-          example("nginx/parley.conf"),
-          ["127.0.0.1:3000", service],
+          forEachProcess(example("nginx/parley.conf"), services),
           ["/etc/parley/tls", directory],
           ["listen 443", `listen 127.0.0.1:${https}`],
           ["    listen [::]:443 ssl http2;\n", ""],
@@ -71,10 +81,10 @@ const proxies: Record<ProxyName, Proxy> = {
   Caddy: {
     program: "caddy",
     version: ["version"],
-    prepare: ({ directory, http, https, service }) => {
+    prepare: ({ directory, http, https, services }) => {
       const site = replaced(
         example("caddy/Caddyfile"),
-        ["127.0.0.1:3000", service],
+        [exampleAddress, services.join(" ")],
         [`${siteName} {`, `${siteName} {\n\ttls ${directory}/fullchain.pem ${directory}/privkey.pem`]
       )
       const file = join(directory, "Caddyfile")
@@ -85,13 +95,12 @@ const proxies: Record<ProxyName, Proxy> = {
   HAProxy: {
     program: "haproxy",
     version: ["-v"],
-    prepare: ({ directory, http, https, service }) => {
+    prepare: ({ directory, http, https, services }) => {
       const file = join(directory, "haproxy.cfg")
       writeFileSync(
         file,
         replaced(
-          example("haproxy/haproxy.cfg"),
-          ["127.0.0.1:3000", service],
+          forEachProcess(example("haproxy/haproxy.cfg"), services),
           ["/etc/parley/tls", directory],
           ["bind :443", `bind 127.0.0.1:${https}`],
           ["bind :80", `bind 127.0.0.1:${http}`]
@@ -125,9 +134,8 @@ const accepts = (port: number) =>
     return Effect.sync(() => socket.destroy())
   })
 
-/** Runs the example of a proxy in front of the service of TestApp until the scope closes. */
-const start = Effect.fnUntraced(function* (name: ProxyName) {
-  const { url } = yield* TestApp
+/** Runs the example of a proxy in front of processes of the service, each a host and a port, until the scope closes. */
+export const startProxy = Effect.fnUntraced(function* (name: ProxyName, services: ReadonlyArray<string>) {
   const directory = yield* Effect.acquireRelease(
     Effect.sync(() => mkdtempSync(join(tmpdir(), "parley-proxy-"))),
     (path) => Effect.sync(() => removeDirectory(path))
@@ -138,7 +146,7 @@ const start = Effect.fnUntraced(function* (name: ProxyName) {
   writeFileSync(join(directory, "privkey.pem"), siteCertificate.key)
   writeFileSync(join(directory, "parley.pem"), siteCertificate.cert + siteCertificate.key)
   const { prepare, program } = proxies[name]
-  const args = prepare({ directory, service: new URL(url).host, http, https })
+  const args = prepare({ directory, services, http, https })
   let output = ""
   const child = yield* Effect.acquireRelease(
     Effect.sync(() => spawn(program, args, { env: { PATH: searchPath, HOME: join(directory, "home") } })),
@@ -163,9 +171,10 @@ export class ReverseProxies extends Context.Service<
   static readonly layer = Layer.effect(
     ReverseProxies,
     Effect.gen(function* () {
+      const { url } = yield* TestApp
       const started = yield* Effect.forEach(
         installedProxies,
-        (name) => Effect.map(start(name), (ports) => [name, ports] as const),
+        (name) => Effect.map(startProxy(name, [new URL(url).host]), (ports) => [name, ports] as const),
         { concurrency: "unbounded" }
       )
       const all = new Map(started)

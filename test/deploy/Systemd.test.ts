@@ -55,7 +55,7 @@ describe.skipIf(!isInstalled)("the systemd unit", () => {
     assert.strictEqual(status, 0, stdout)
   })
 
-  it("waits longer for the end than streams may last", () => {
+  it("waits longer for the end than the drain and streams may last", () => {
     const seconds = Number(/^TimeoutStopSec=(\d+)s$/m.exec(readFileSync(unit, "utf8"))?.[1])
     assert.isAbove(seconds, 60)
   })

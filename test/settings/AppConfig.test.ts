@@ -51,6 +51,7 @@ describe("settings that are left out", () => {
         http: {
           ...testConfig().http,
           port: 3000,
+          drainSeconds: 0,
           shutdownGraceSeconds: 20,
           bodiesBytesMax: 268_435_456,
           userBodyBytesMax: 67_108_864,
@@ -168,6 +169,21 @@ describe("settings that are given", () => {
       })
     )
   }
+
+  it.effect(
+    "a service behind a proxy drains for five seconds unless PARLEY_DRAIN_SECONDS says otherwise",
+    () =>
+      Effect.gen(function* () {
+        const drainSecondsOf = (env: Environment) =>
+          Effect.map(
+            settingsOf({ PARLEY_TRUSTED_PROXIES: "127.0.0.1", ...env }),
+            ({ http }) => http.drainSeconds
+          )
+        assert.strictEqual(yield* drainSecondsOf({}), 5)
+        assert.strictEqual(yield* drainSecondsOf({ PARLEY_DRAIN_SECONDS: "0" }), 0)
+        assert.strictEqual(yield* drainSecondsOf({ PARLEY_DRAIN_SECONDS: "30" }), 30)
+      })
+  )
 
   it.effect("keep their secrets redacted, and whole", () =>
     Effect.gen(function* () {

@@ -33,6 +33,7 @@ export const testConfig = (overrides: SettingsOverrides = {}): Settings => ({
     requestSeconds: 60,
     headersSeconds: 20,
     writeStallSeconds: 60,
+    drainSeconds: 0,
     shutdownGraceSeconds: 5,
     openapiPublic: false,
     corsOrigins: [],
