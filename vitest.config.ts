@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs"
 import { defineConfig } from "vitest/config"
 
 const testSecondsMax = 60
@@ -13,6 +14,8 @@ const common = {
   pool: "forks",
   // A worker loads Effect and the service once, for all of its files; most of the time of a run went there.
   isolate: false,
+  // What `npm start` starts the service with.
+  execArgv: JSON.parse(readFileSync(new URL("scripts/node-flags.json", import.meta.url), "utf8")),
   testTimeout: testSecondsMax * 1_000,
   hookTimeout: testSecondsMax * 1_000
 } as const

@@ -10,21 +10,18 @@ const directory = join(root, "dist", "api")
 const sources = ["src/sdk", "src/api", "src/domain", "package-lock.json", "scripts/build-api.mjs"]
 
 const script = async () => {
-  const esbuild = await import("esbuild")
-  const { outputFiles } = await esbuild.build({
-    absWorkingDir: root,
-    entryPoints: { ParleyClient: "src/sdk/ParleyClient.ts" },
-    outdir: directory,
-    bundle: true,
+  const { rolldown } = await import("rolldown")
+  const build = await rolldown({
+    cwd: root,
+    input: { ParleyClient: "src/sdk/ParleyClient.ts" },
     // The program's own Effect, so that there is one.
-    packages: "external",
-    format: "esm",
+    external: /^[^./]/,
     platform: "neutral",
-    target: "es2024",
-    legalComments: "none",
-    write: false
+    transform: { target: "es2024" }
   })
-  return outputFiles
+  const { output } = await build.generate({ dir: directory, format: "esm", comments: false })
+  await build.close()
+  return output.map(({ code, fileName }) => ({ path: join(directory, fileName), contents: code }))
 }
 
 /** Builds `parley/api`, the typed client for other programs: one script, and the declarations of its types. */

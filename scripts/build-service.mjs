@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs"
+import { readFileSync } from "node:fs"
 import { basename, join } from "node:path"
 import { buildId } from "./build-id.mjs"
-import { bundleService } from "./bundle-service.mjs"
 import { Trouble } from "./child.mjs"
 import { root } from "./node24.mjs"
 import { isStamped, removeOldParts, replace, stampOf, writeStamp } from "./output.mjs"
@@ -15,9 +15,6 @@ const sources = [
   "package.json",
   "package-lock.json",
   "scripts/build-service.mjs",
-  "scripts/bundle-service.mjs",
-  "scripts/bundle-rewrites.mjs",
-  "scripts/service-loader.mjs",
   "scripts/build-id.mjs"
 ]
 /** The browser's part is built beside it. */
@@ -25,61 +22,56 @@ const browserSources = ["src/console/app/"]
 
 const currentStamp = () => stampOf(sources, browserSources)
 
-const options = () => ({
-  absWorkingDir: root,
-  // src/settings/Build.ts shows it.
-  define: { parleyBuild: JSON.stringify(buildId()) },
-  // Nothing uses it, but a late import is always made a part.
-  external: ["*/httpApiSwagger.js"],
-  outdir: directory,
-  bundle: true,
-  // What is imported late, such as the tokenizer's table, stays a part of its own.
-  splitting: true,
-  chunkNames: "part-[name]-[hash]",
-  format: "esm",
-  platform: "node",
-  target: "node22",
-  sourcemap: true,
-  // Identifiers keep their names for the sake of stack traces.
-  minifyWhitespace: true,
-  minifySyntax: true,
-  legalComments: "none",
-  logLevel: "silent",
-  write: false
+/** The service and the programs beside it, which find each other in one directory. */
+const programs = {
+  main: "src/main.ts",
+  parley: "src/cli/main.ts",
+  // The process that reads a document, which src/documents starts.
+  extract: "src/documents/child.ts",
+  // The process that has the schemas of clients, which src/responses/JsonSchemas.ts starts.
+  schemas: "src/responses/schemas/child.ts"
+}
+
+/** src/documents/Charset.ts reads it when it is needed. */
+const wasm = { name: "chardetng.wasm", path: "node_modules/chardetng-wasm/dist/chardetng_wasm_bg.wasm" }
+
+/** Joins the files of each program. Nothing else is changed in them, so that the tests, which run the sources, run the same code. */
+export const options = () => ({
+  input: {
+    cwd: root,
+    input: programs,
+    platform: "node",
+    logLevel: "warn",
+    transform: {
+      target: "node22",
+      // src/settings/Build.ts shows it.
+      define: { parleyBuild: JSON.stringify(buildId()) }
+    }
+  },
+  output: {
+    dir: directory,
+    format: "esm",
+    entryFileNames: "[name].js",
+    // What is imported late, such as the tokenizer's table, stays a part of its own.
+    chunkFileNames: "part-[name]-[hash].js",
+    sourcemap: true,
+    comments: false
+  }
 })
 
-/** Bundled CommonJS packages ask for Node's own modules by `require`, which a module doesn't have. */
-const banner = {
-  js: 'import { createRequire as nodeCreateRequire } from "node:module"; const require = nodeCreateRequire(import.meta.url);'
-}
-
-/** The programs beside the service, which are modules. */
-const programs = {
-  parley: "src/cli/main.ts",
-  // The process that reads a document; src/documents finds it beside itself.
-  extract: "src/documents/child.ts",
-  // The process that has the schemas of clients; src/responses/JsonSchemas.ts finds it beside itself.
-  schemas: "src/responses/schemas/child.ts",
-  // src/documents/Charset.ts reads it when it is needed.
-  chardetng: "node_modules/chardetng-wasm/dist/chardetng_wasm_bg.wasm"
-}
-
 const bundle = async () => {
-  const esbuild = await import("esbuild")
+  const { rolldown } = await import("rolldown")
+  const { input, output } = options()
   try {
-    const [service, { outputFiles }] = await Promise.all([
-      bundleService(esbuild, options()),
-      esbuild.build({ ...options(), banner, entryPoints: programs, loader: { ".wasm": "copy" } })
-    ])
-    return [...outputFiles, ...service]
+    const build = await rolldown(input)
+    const made = await build.generate(output)
+    await build.close()
+    return made.output.map((one) => ({
+      path: join(directory, one.fileName),
+      contents: one.type === "chunk" ? one.code : one.source
+    }))
   } catch (error) {
-    const lines = await esbuild.formatMessages(error.errors ?? [], {
-      kind: "error",
-      color: process.stderr.isTTY
-    })
-    throw new Trouble(lines.length > 0 ? `The build failed.\n\n${lines.join("\n")}` : String(error))
-  } finally {
-    await esbuild.stop()
+    throw new Trouble(`The build failed.\n\n${error.message}`)
   }
 }
 
@@ -88,7 +80,10 @@ export const isServiceBuilt = () => isStamped(directory, currentStamp())
 /** Bundles the service and the command line into dist. */
 export const buildService = async () => {
   const stamp = currentStamp()
-  const files = await bundle()
+  const files = [
+    ...(await bundle()),
+    { path: join(directory, wasm.name), contents: readFileSync(join(root, wasm.path)) }
+  ]
   mkdirSync(directory, { recursive: true })
   // The entries last: what they import must be there already.
   const isPart = ({ path }) => basename(path).startsWith("part-")

@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs"
+import { existsSync, readFileSync } from "node:fs"
 import { delimiter, dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { run, Trouble } from "./child.mjs"
@@ -43,3 +43,14 @@ export const runNode = (args, options = {}) => {
 
 /** The arguments that make Node read the `.env` of the current directory. What is set already wins over it. */
 export const envFile = () => (existsSync(".env") ? ["--env-file=.env"] : [])
+
+/**
+ * The flags of Node that the service is started with, which deploy/Dockerfile and deploy/systemd/parley.service repeat
+ * (docs/decisions/speed.md). The service runs without them too, and is slower.
+ */
+export const serviceFlags = JSON.parse(readFileSync(new URL("node-flags.json", import.meta.url), "utf8"))
+
+/** Where Node keeps what it has compiled of the service, from its first start to the next. Source: Node, module compile cache. */
+export const serviceEnvironment = {
+  NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(root, "dist", ".compiled")
+}

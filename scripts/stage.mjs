@@ -11,11 +11,11 @@ import {
   symlinkSync,
   writeFileSync
 } from "node:fs"
-import { dirname, join, relative, resolve } from "node:path"
+import { basename, dirname, join, relative, resolve } from "node:path"
 import { ensureBuilt } from "./build.mjs"
 import { run, succeeded, Trouble } from "./child.mjs"
 import { npm } from "./install.mjs"
-import { findNode, root } from "./node24.mjs"
+import { findNode, root, serviceFlags } from "./node24.mjs"
 
 /** What the command line is called by, wherever the directory stands. */
 const launcher = `#!/bin/sh
@@ -23,8 +23,8 @@ directory=$(dirname "$(readlink -f "$0")")
 exec "$directory/node" "$directory/../dist/parley.js" "$@"
 `
 
-/** Nothing at run time reads the maps, and the stamps are for builds. */
-const isNeeded = (path) => !path.endsWith(".map") && !path.endsWith(".stamp")
+/** Nothing at run time reads the maps, and what begins with a dot belongs to builds. */
+const isNeeded = (path) => !path.endsWith(".map") && !basename(path).startsWith(".")
 
 /**
  * Writes the bill of materials, in CycloneDX: every package of the lock file. Those that only the build uses, or puts into
@@ -88,6 +88,6 @@ export const stageCommand = async (args) => {
   if (args.length !== 1 || directory.startsWith("-")) throw new Trouble("Usage: npm run stage -- DIRECTORY")
   await stage(resolve(process.env.INIT_CWD ?? ".", directory))
   process.stdout.write(
-    `Staged in ${directory}: start it by ${join(directory, "bin", "node")} ${join(directory, "dist", "main.js")}\n`
+    `Staged in ${directory}: start it by ${[join(directory, "bin", "node"), ...serviceFlags, join(directory, "dist", "main.js")].join(" ")}\n`
   )
 }

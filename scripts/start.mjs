@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { parseArgs } from "node:util"
 import { ensureBuilt } from "./build.mjs"
 import { script } from "./child.mjs"
-import { envFile, root, runNode } from "./node24.mjs"
+import { envFile, root, runNode, serviceEnvironment, serviceFlags } from "./node24.mjs"
 
 /** The conventional exit code for a command that is used wrongly (EX_USAGE). */
 const usageExitCode = 64
@@ -58,8 +58,9 @@ await script(async () => {
   await ensureBuilt()
   // The service checks the values, as it does those of the variables.
   const env = {
+    ...serviceEnvironment,
     ...(given.port === undefined ? {} : { PORT: given.port }),
     ...(given.host === undefined ? {} : { HOST: given.host })
   }
-  return runNode([...envFile(), join(root, "dist", "main.js")], { env })
+  return runNode([...serviceFlags, ...envFile(), join(root, "dist", "main.js")], { env })
 })

@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process"
 import { randomBytes } from "node:crypto"
-import { mkdtempSync } from "node:fs"
+import { mkdtempSync, readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Redacted } from "effect"
@@ -21,6 +21,11 @@ export interface ParleyOptions {
   readonly directory: string
 }
 
+/** The flags of Node that `npm start` starts the service with. */
+const serviceFlags: ReadonlyArray<string> = JSON.parse(
+  readFileSync(new URL("../node-flags.json", import.meta.url), "utf8")
+)
+
 /** What is measured is what the sources say now. */
 export const build = (): string => {
   const builder = fileURLToPath(new URL("../run.mjs", import.meta.url))
@@ -35,7 +40,7 @@ export const parleyRecipe = ({ directory, entry, profile, upstreamPort }: Parley
   const key = Redacted.value(fromBytes(keyPrefix, randomBytes(24)))
   return {
     name: "parley",
-    args: [...profiling, entry],
+    args: [...serviceFlags, ...profiling, entry],
     environment: {
       PARLEY_DATA_DIR: mkdtempSync(join(directory, "data-")),
       PARLEY_INIT_API_KEY: key,

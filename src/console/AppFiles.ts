@@ -1,4 +1,4 @@
-// oxlint-disable-next-line no-restricted-imports -- Effect reads no file synchronously (docs/decisions/cold-start.md)
+// oxlint-disable-next-line no-restricted-imports -- Effect reads no file synchronously (docs/decisions/speed.md)
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs"
 import { Context, Effect, Layer, Option, Path, Schema } from "effect"
 import { Digest } from "effect/crypto"

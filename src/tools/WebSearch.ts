@@ -26,7 +26,7 @@ const parameters = Schema.Struct({
   )
 })
 
-/** Loaded with the first search: the reader of HTML makes its tables of characters at once (docs/decisions/cold-start.md). */
+/** Loaded with the first search: the reader of HTML makes its tables of characters at once (docs/decisions/speed.md). */
 const resultList = Effect.promise(() => import("./search/ResultList.ts"))
 
 /** The tool that searches the web; none where no search provider is configured. */

@@ -1,4 +1,5 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process"
+import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { Effect, type Scope } from "effect"
@@ -11,6 +12,11 @@ export const sources = pathOf("../../src/main.ts")
 
 /** The entry that `npm start` starts. Every run of tests begins by building it, unless it is built. */
 export const bundle = pathOf("../../dist/main.js")
+
+/** The flags of Node that `npm start` starts the bundle with. */
+export const serviceFlags: ReadonlyArray<string> = JSON.parse(
+  readFileSync(new URL("../../scripts/node-flags.json", import.meta.url), "utf8")
+)
 
 const build = new URL("../../scripts/build.mjs", import.meta.url)
 
@@ -59,7 +65,7 @@ export const startService = (
     let err = ""
     const child = yield* Effect.acquireRelease(
       Effect.sync(() =>
-        spawn(process.execPath, [entry], {
+        spawn(process.execPath, [...serviceFlags, entry], {
           env: { ...childEnvironment, HOST: "127.0.0.1", PORT: "0", ...variables },
           stdio: ["ignore", "pipe", "pipe"]
         })
