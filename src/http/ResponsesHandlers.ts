@@ -12,8 +12,15 @@ import { enveloped } from "./ErrorBoundary.ts"
 import { leanGroup } from "./LeanRequests.ts"
 import { makeWriting, EventStreams } from "./Sse.ts"
 
-/** The AI SDK in a `User-Agent`. It omits `stream` when it wants JSON, and accepts anything. */
-const aiSdk = "ai-sdk"
+/**
+ * A product of the AI SDK, such as `ai-sdk/openai/4.0.1` or `ai-sdk-provider-utils/5.0.81`. The SDK omits `stream` when it wants JSON, and accepts anything. Comments name no
+ * product. Source: RFC 9110, section 10.1.5.
+ */
+const aiSdkProduct = /(?:^|\s)ai-sdk[\w-]*\//
+const agentComment = /\([^()]*\)/g
+
+const isAiSdk = (agent: string | undefined): boolean =>
+  agent !== undefined && agent.includes("ai-sdk") && aiSdkProduct.test(agent.replace(agentComment, " "))
 
 /**
  * The body decides. Without `stream` in it, events are the default, except for a client that accepts only JSON or is known to
@@ -22,7 +29,7 @@ const aiSdk = "ai-sdk"
 const wantsStream = (stream: boolean | null | undefined, headers: Headers.Headers): boolean => {
   if (stream != null) return stream
   const types = (headers["accept"] ?? "").toLowerCase()
-  if (headers["user-agent"]?.includes(aiSdk) && !types.includes("text/event-stream")) return false
+  if (isAiSdk(headers["user-agent"]) && !types.includes("text/event-stream")) return false
   return !types.includes("application/json") || types.includes("text/event-stream") || types.includes("*/*")
 }
 

@@ -97,6 +97,17 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /v1/responses", (it)
       })
   )
 
+  it.effect.each(["my app (not ai-sdk)", "x (ai-sdk/1.0)", "not-ai-sdk/1.0", "ai-sdk-like app"])(
+    "streams to a client whose `User-Agent` names the AI SDK as no product: %s",
+    (agent) =>
+      Effect.gen(function* () {
+        const model = yield* ScriptedModel
+        yield* model.next(says("ok"))
+        const reply = yield* post({ input: "Hi" }, { headers: { "user-agent": agent } })
+        assert.strictEqual(reply.headers.get("content-type"), "text/event-stream")
+      })
+  )
+
   it.effect.each([
     { model: "gpt-4o" },
     { model: "auto" },
