@@ -126,6 +126,10 @@ const hints: ReadonlyArray<readonly [path: RegExp, hint: string]> = [
   [/^\/v1$/, "This is the base URL for client libraries; they add the rest, such as POST /v1/responses."],
   [/^\/openai\/v1\/completions$/, "Use POST /openai/v1/chat/completions, or POST /openai/v1/responses."],
   [
+    /^(\/openai)?\/v1\/(organization|dashboard)(\/|$)/,
+    "The usage of a user is on the page Usage of the web application; the operator sees that of all with `parley usage`."
+  ],
+  [
     /(^|\/)(chat\/)?completions$/,
     "Completions are not offered here. Use POST /v1/responses; in LangChain `use_responses_api=True` (`useResponsesApi: true`), in " +
       "the AI SDK `openai.responses(…)`."

@@ -16,6 +16,7 @@ import { makeCors } from "./Cors.ts"
 import { Drain } from "./Drain.ts"
 import { headersFailure } from "./HeaderChecks.ts"
 import { namingIgnoredQuery } from "./IgnoredQuery.ts"
+import { makeNotFoundPage, wantsPage } from "./NotFoundPage.ts"
 import { withNullParam } from "./ProfileErrors.ts"
 import { makeTemplateOf, pathOf, probes, profilePathFor, type Route, route } from "./Routes.ts"
 
@@ -190,7 +191,8 @@ const metricsRoute = route("GET", "/metrics")
 export const layer = (declared: ReadonlyArray<Route>) =>
   HttpRouter.middleware(
     Effect.gen(function* () {
-      const { http, observability } = yield* AppConfig
+      const { console, http, observability } = yield* AppConfig
+      const notFoundPage = makeNotFoundPage(console.basePath)
       const drain = yield* Drain
       const requestIdOf = yield* makeRequestIdOf
       const access = yield* makeAccessLog
@@ -232,9 +234,11 @@ export const layer = (declared: ReadonlyArray<Route>) =>
             access.within(entry)
           )
           const enveloped =
-            response.status >= 400 && !isJson(response)
-              ? respond(bareFailure(response.status, request, http.bodyBytesMax))
-              : response
+            response.status === 404 && wantsPage(request)
+              ? notFoundPage
+              : response.status >= 400 && !isJson(response)
+                ? respond(bareFailure(response.status, request, http.bodyBytesMax))
+                : response
           access.responded(entry, enveloped)
           const isDraining = yield* drain.isDraining
           const worded = withNullParam(pathOf(request.url), enveloped)
