@@ -1,4 +1,5 @@
 import { ConfigProvider, Context, Effect, Option, Redacted, Struct } from "effect"
+import { nearMiss } from "../domain/nearMiss.ts"
 import { type FoundSecret, secretVariable, type Setting, shown, variable } from "./Setting.ts"
 import { type SettingProblem, SettingsInvalid } from "./SettingProblem.ts"
 import { type Given, ownChecks, type SettingsCheck } from "./SettingsChecks.ts"
@@ -162,7 +163,18 @@ const namesBelow = (path: ReadonlyArray<string>): Effect.Effect<ReadonlyArray<st
     return [...own, ...below.flat()]
   })
 
-/** Variables that begin like settings but are none, probably misspelled. */
+const prefix = "PARLEY_"
+
+const withoutPrefix = (name: string): string => (name.startsWith(prefix) ? name.slice(prefix.length) : name)
+
+/** The name with the setting that it most likely means, such as PORT for PARLEY_PORT. */
+const withHint = (name: string, known: ReadonlySet<string>): string => {
+  const names = new Map([...known].map((one) => [withoutPrefix(one), one]))
+  const meant = names.get(nearMiss(withoutPrefix(name), [...names.keys()]) ?? "")
+  return meant === undefined ? name : `${name} (did you mean ${meant}?)`
+}
+
+/** Variables that begin like settings but are none, probably misspelled, with what they may mean. */
 export const unknownVariables: Effect.Effect<ReadonlyArray<string>> = Effect.map(
   namesBelow(["PARLEY"]),
   (names) => {
@@ -170,6 +182,9 @@ export const unknownVariables: Effect.Effect<ReadonlyArray<string>> = Effect.map
       ...otherNames,
       ...rows.flatMap(({ name, secret }) => (secret ? [name, `${name}_FILE`] : [name]))
     ])
-    return names.filter((name) => !known.has(name)).toSorted()
+    return names
+      .filter((name) => !known.has(name))
+      .toSorted()
+      .map((name) => withHint(name, known))
   }
 )

@@ -549,7 +549,12 @@ describe("unknownVariables", () => {
         ].map((name) => [name, "1"])
       )
       const unknown = yield* unknownVariables.pipe(withEnvironment({ ...env, PARLEY_EMPTY: "" }))
-      assert.deepStrictEqual(unknown, ["PARLEY", "PARLEY_BODY_BYTES", "PARLEY_LIST_0", "PARLEY_PORT"])
+      assert.deepStrictEqual(unknown, [
+        "PARLEY",
+        "PARLEY_BODY_BYTES",
+        "PARLEY_LIST_0",
+        "PARLEY_PORT (did you mean PORT?)"
+      ])
     })
   )
 
@@ -558,8 +563,11 @@ describe("unknownVariables", () => {
       const error = yield* Effect.flip(
         settingsOf({ PORT: "x", PARLEY_DATABSE_URL: "postgres://hunter2@db/" })
       )
-      assert.deepStrictEqual(error.unknown, ["PARLEY_DATABSE_URL"])
-      assert.match(error.message, /^One setting is invalid:[^]*misspelled: PARLEY_DATABSE_URL\.$/)
+      assert.deepStrictEqual(error.unknown, ["PARLEY_DATABSE_URL (did you mean DATABASE_URL?)"])
+      assert.match(
+        error.message,
+        /^One setting is invalid:[^]*misspelled: PARLEY_DATABSE_URL \(did you mean DATABASE_URL\?\)\.$/
+      )
       assert.notInclude(error.message, "hunter2")
     })
   )
