@@ -1,3 +1,5 @@
+// oxlint-disable-next-line import/no-unassigned-import -- it is to run before everything else
+import "./oldest-node.mjs"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -16,12 +18,22 @@ const inProject = (args, options) => runNode(args, { cwd: root, ...options })
 /** Those that every change needs while it is made; or those that are named, of any project. */
 const test = (args) => runTests(args.length === 0 ? ["--project=node"] : args)
 
+/** Settings of a service that is run from the same shell: no test may depend on them. */
+const settingPattern = /^(PARLEY_(?!TEST_)|OPENAI_|(DATABASE_URL|PORT|HOST)$)/
+
+const withoutSettings = () =>
+  Object.fromEntries(
+    Object.keys(process.env)
+      .filter((name) => settingPattern.test(name))
+      .map((name) => [name, undefined])
+  )
+
 const runTests = async (args) => {
   const directory = mkdtempSync(join(tmpdir(), "parley-counts-"))
   const path = join(directory, "counts.json")
   try {
     const result = await inProject(["node_modules/vitest/vitest.mjs", "run", ...args], {
-      env: { [countsVariable]: path }
+      env: { ...withoutSettings(), [countsVariable]: path }
     })
     const counts = readCounts(path)
     // A run that breaks outside of every test must not look as if all were well.

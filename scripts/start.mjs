@@ -1,4 +1,6 @@
 #!/usr/bin/env node
+// oxlint-disable-next-line import/no-unassigned-import -- it is to run before everything else
+import "./oldest-node.mjs"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { parseArgs } from "node:util"

@@ -35,6 +35,26 @@ const outputHas = async (child: ChildProcess, text: string) => {
 const running = (command: string) =>
   `${imports("run, script", "child.mjs")}await script(() => run(process.execPath, ["--eval", ${JSON.stringify(command)}]))`
 
+describe("a script that people start", () => {
+  for (const name of ["start", "run", "parley"]) {
+    it(`${name}.mjs asks for a newer Node before anything else of it runs`, async () => {
+      const source = readFileSync(new URL(`${name}.mjs`, scripts), "utf8")
+      assert.strictEqual(/^import .*$/m.exec(source)?.[0], 'import "./oldest-node.mjs"')
+      const asOld = `Object.defineProperty(process.versions, "node", { value: "18.20.8" })
+await import("${new URL(`${name}.mjs`, scripts).href}")`
+      const { code, output } = await outcomeOf(start(asOld))
+      assert.strictEqual(code, 1)
+      assert.match(output, /^This needs Node 20 or newer, and it runs on 18\.20\.8\.\n/)
+    })
+  }
+
+  it("the check of Node's version uses nothing that an old one lacks", () => {
+    const source = readFileSync(new URL("oldest-node.mjs", scripts), "utf8")
+    assert.notMatch(source, /^import|await|\?\.|\?\?|\.at\(|toSorted/m)
+    assert.strictEqual(manifest.engines.node, `>=${/oldestMajor = (\d+)/.exec(source)?.[1]}`)
+  })
+})
+
 describe("a script that runs a command", () => {
   it("ends with its exit code", async () => {
     assert.strictEqual((await outcomeOf(start(running("process.exit(0)")))).code, 0)

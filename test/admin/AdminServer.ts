@@ -112,6 +112,9 @@ export const clientWith = Effect.fnUntraced(function* (key?: Redacted.Redacted) 
   })
 })
 
+/** A service that runs in the current directory has noted its address and its key in the default one. */
+const noDataDirectory = { PARLEY_DATA_DIR: "/nonexistent/parley" }
+
 /** Runs one command line in this process, in an environment of its own, with some services of it replaced. */
 export const runWith = Effect.fnUntraced(function* (
   env: Readonly<Record<string, string>>,
@@ -120,7 +123,10 @@ export const runWith = Effect.fnUntraced(function* (
 ) {
   return yield* captured(runCli(args)).pipe(
     Effect.provide(replaced),
-    Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env }))
+    Effect.provideService(
+      ConfigProvider.ConfigProvider,
+      ConfigProvider.fromEnv({ env: { ...noDataDirectory, ...env } })
+    )
   )
 }, Effect.provide(NodeServices.layer))
 

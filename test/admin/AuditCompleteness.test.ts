@@ -403,7 +403,7 @@ const dump = Effect.gen(function* () {
   return JSON.stringify(rows)
 })
 
-layer(AdminServer.layer, { excludeTestServices: true, timeout: 60_000 })("The audit log", (it) => {
+layer(AdminServer.layer, { excludeTestServices: true })("The audit log", (it) => {
   it.effect("is tested with every endpoint of the operator's interface that isn't GET", () =>
     Effect.sync(() => {
       const endpoints = Object.entries(AdminApi.groups).flatMap(([group, { endpoints }]) =>

@@ -25,7 +25,7 @@ const names = Effect.map(run("plan", "list", "--json"), ({ stdout }) =>
   JSON.parse(stdout).data.map(({ name }: { readonly name: string }) => name)
 )
 
-layer(withPlans, { excludeTestServices: true, timeout: 60_000 })("parley config reload", (it) => {
+layer(withPlans, { excludeTestServices: true })("parley config reload", (it) => {
   it.effect("puts changed plans in force without a restart, and records who asked for it", () =>
     Effect.gen(function* () {
       yield* write({ plans: { free: { tools: [] }, gold: { tools: ["calculator"] } } })

@@ -6,7 +6,7 @@ import { added, changes, everything, recordingLayer, someTenant } from "./fixtur
 /** No change sends more statements than this. */
 const statementsMax = 40
 
-layer(recordingLayer, { timeout: 120_000 })("A change and its record", (it) => {
+layer(recordingLayer)("A change and its record", (it) => {
   for (const { actions, first, repeats, run, title } of changes) {
     it.effect(
       `are both kept or neither when the n-th statement of ${title} fails`,

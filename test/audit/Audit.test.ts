@@ -46,7 +46,7 @@ const addEntries = Effect.fnUntraced(function* (count: number) {
   return organizations
 })
 
-layer(recordingLayer, { timeout: 60_000 })("The audit log", (it) => {
+layer(recordingLayer)("The audit log", (it) => {
   it.effect("is listed newest first and exported oldest first, by every combination of filters", () =>
     Effect.gen(function* () {
       const [organizationId] = yield* addEntries(90)

@@ -14,7 +14,7 @@ const anotherProcess = Layer.fresh(
   recordingOver.pipe(Layer.provideMerge(TestDatabase.client({ connectionsMax: 3 })))
 )
 
-layer(recordingLayer, { timeout: 60_000 })("Two processes that do the same at once", (it) => {
+layer(recordingLayer)("Two processes that do the same at once", (it) => {
   for (const { actions, first, repeats, run, title } of changes) {
     if (repeats === true) continue
     it.effect(`record ${title} once`, () =>

@@ -25,7 +25,7 @@ const rejection = Effect.fnUntraced(function* (key: Redacted.Redacted) {
   return "error" in refused ? refused.error.code : refused._tag
 })
 
-layer(AdminServer.layer, { excludeTestServices: true, timeout: 60_000 })("parley admin-key", (it) => {
+layer(AdminServer.layer, { excludeTestServices: true })("parley admin-key", (it) => {
   it.effect("creates a key with which an operator may do everything, until it is revoked", () =>
     Effect.gen(function* () {
       const key = yield* created("Ada Lovelace")

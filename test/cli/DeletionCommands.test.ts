@@ -33,7 +33,7 @@ const someTenant = Effect.gen(function* () {
   return { name, email, user }
 })
 
-layer(AdminServer.layer, { excludeTestServices: true, timeout: 60_000 })("parley for deletions", (it) => {
+layer(AdminServer.layer, { excludeTestServices: true })("parley for deletions", (it) => {
   it.effect("deletes nothing without --yes", () =>
     Effect.gen(function* () {
       const { email, name } = yield* someTenant

@@ -36,7 +36,7 @@ const readUntil = (response: Response, isEnough: (text: string) => boolean) =>
 
 const hasWords = (text: string): boolean => text.split('"delta":"word "').length > 5
 
-layer(installationLayer, { excludeTestServices: true, timeout: 120_000 })(
+layer(installationLayer, { excludeTestServices: true })(
   "a question whose process is killed in mid-answer",
   (it) => {
     it.effect("stays with its conversation, and is answered when it is asked again", () =>

@@ -9,7 +9,7 @@ import { someUser } from "./OwnConversations.ts"
 
 layer(TestApp.layerOn(TestDatabase.layerFailing, { conversations: { leaseSeconds: 4 } }), {
   excludeTestServices: true,
-  timeout: 60_000
+  timeout: 300_000
 })("a question while the database is away", (it) => {
   it.effect("is refused, and one whose answer has begun fails and stays", () =>
     Effect.gen(function* () {
@@ -49,7 +49,7 @@ layer(
   TestApp.layerOn(TestDatabase.layerFailing, { conversations: { leaseSeconds: 2, turnWaitSeconds: 5 } }),
   {
     excludeTestServices: true,
-    timeout: 120_000
+    timeout: 300_000
   }
 )("a question whose statement fails", (it) => {
   for (const when of ["before", "after"] as const) {

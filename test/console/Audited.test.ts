@@ -83,46 +83,41 @@ const elsewhere = new Set(["session.signIn", "projects.reindex"])
 /** What a user does with the own session, keys, conversations, files and projects. */
 const isOwn = (name: string): boolean => /^(session|me|own\w+|conversations|answers)\./.test(name)
 
-layer(TestApp.layer(), { excludeTestServices: true, timeout: 60_000 })(
-  "What is changed in the browser",
-  (it) => {
-    it.effect("is tested with every endpoint that isn't GET", () =>
-      Effect.sync(() => {
-        const tested = [...Object.keys(recorded), ...unrecorded, ...elsewhere]
-        const names = declared.filter((one) => !isSafe(one)).map(({ name }) => name)
-        assert.deepStrictEqual(tested.toSorted(), names.toSorted())
+layer(TestApp.layer(), { excludeTestServices: true })("What is changed in the browser", (it) => {
+  it.effect("is tested with every endpoint that isn't GET", () =>
+    Effect.sync(() => {
+      const tested = [...Object.keys(recorded), ...unrecorded, ...elsewhere]
+      const names = declared.filter((one) => !isSafe(one)).map(({ name }) => name)
+      assert.deepStrictEqual(tested.toSorted(), names.toSorted())
+    })
+  )
+
+  for (const endpoint of declared.filter((one) => !isSafe(one) && !elsewhere.has(one.name))) {
+    const actions = recorded[endpoint.name] ?? []
+    it.effect(`has ${actions.join() || "nothing"} in the audit log for ${endpoint.name}, by the person`, () =>
+      Effect.gen(function* () {
+        const tenant = yield* someTenant
+        const owner = yield* someone("owner", tenant)
+        const target = isOwn(endpoint.name) ? owner.target : tenant
+        const sample = expectations[endpoint.name]!.sample(target)
+        const { entries, value } = yield* added(send(endpoint, sample, owner.headers))
+        assert.deepStrictEqual(
+          entries.map(({ action }) => action),
+          actions,
+          value.text
+        )
+        for (const entry of entries) {
+          assert.deepInclude(entry, {
+            actor: "person",
+            actorId: owner.target.userId,
+            actorEmail: owner.target.email,
+            origin: "browser",
+            address: "127.0.0.1"
+          })
+          assert.notInclude(JSON.stringify(entry), owner.secret)
+          assert.notInclude(JSON.stringify(entry), owner.csrfToken)
+        }
       })
     )
-
-    for (const endpoint of declared.filter((one) => !isSafe(one) && !elsewhere.has(one.name))) {
-      const actions = recorded[endpoint.name] ?? []
-      it.effect(
-        `has ${actions.join() || "nothing"} in the audit log for ${endpoint.name}, by the person`,
-        () =>
-          Effect.gen(function* () {
-            const tenant = yield* someTenant
-            const owner = yield* someone("owner", tenant)
-            const target = isOwn(endpoint.name) ? owner.target : tenant
-            const sample = expectations[endpoint.name]!.sample(target)
-            const { entries, value } = yield* added(send(endpoint, sample, owner.headers))
-            assert.deepStrictEqual(
-              entries.map(({ action }) => action),
-              actions,
-              value.text
-            )
-            for (const entry of entries) {
-              assert.deepInclude(entry, {
-                actor: "person",
-                actorId: owner.target.userId,
-                actorEmail: owner.target.email,
-                origin: "browser",
-                address: "127.0.0.1"
-              })
-              assert.notInclude(JSON.stringify(entry), owner.secret)
-              assert.notInclude(JSON.stringify(entry), owner.csrfToken)
-            }
-          })
-      )
-    }
   }
-)
+})

@@ -18,7 +18,7 @@ const statusesOf = (replies: ReadonlyArray<Reply>) => new Set(replies.map(({ sta
 
 const cookieIn = (reply: Reply): string => reply.headers.get("set-cookie")!.split(";")[0]!
 
-layer(TestApp.layer(), { excludeTestServices: true, timeout: 60_000 })("At the same time", (it) => {
+layer(TestApp.layer(), { excludeTestServices: true })("At the same time", (it) => {
   it.effect("many requests of a session succeed while its expiry slides", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp

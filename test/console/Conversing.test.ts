@@ -23,7 +23,7 @@ const requestsOf = Effect.fnUntraced(function* (userId: string) {
 
 layer(TestApp.layer({ http: { userRequestsMax: 1, userWaitSeconds: 0.1 } }), {
   excludeTestServices: true,
-  timeout: 60_000
+  timeout: 300_000
 })("A response for a signed-in user", (it) => {
   it.effect("is streamed in the very bytes of the public endpoint", () =>
     Effect.gen(function* () {
@@ -140,38 +140,35 @@ layer(TestApp.layer({ http: { userRequestsMax: 1, userWaitSeconds: 0.1 } }), {
   )
 })
 
-layer(TestApp.layer(), { excludeTestServices: true, timeout: 60_000 })(
-  "Credentials of another interface",
-  (it) => {
-    it.effect("don't open this one: a key no page, and a session no API", () =>
-      Effect.gen(function* () {
-        const { alice, url } = yield* TestApp
-        const { csrfToken, headers, secret } = yield* Effect.flatMap(someTenant, (tenant) =>
-          someone("owner", tenant)
-        )
-        const byKey = [
-          { authorization: `Bearer ${alice.key}` },
-          { authorization: `Bearer ${secret}`, "x-csrf-token": csrfToken },
-          { cookie: `parley_session=${alice.key}` },
-          { "x-api-key": secret }
-        ]
-        for (const given of byKey) {
-          const reply = yield* call(`${url}/console/me/keys`, { headers: given })
-          assert.strictEqual(errorOf(reply, 401).code, "session_ended")
-          const admin = yield* call(`${url}/console/admin/users`, { headers: given })
-          assert.strictEqual(errorOf(admin, 401).code, "session_ended")
+layer(TestApp.layer(), { excludeTestServices: true })("Credentials of another interface", (it) => {
+  it.effect("don't open this one: a key no page, and a session no API", () =>
+    Effect.gen(function* () {
+      const { alice, url } = yield* TestApp
+      const { csrfToken, headers, secret } = yield* Effect.flatMap(someTenant, (tenant) =>
+        someone("owner", tenant)
+      )
+      const byKey = [
+        { authorization: `Bearer ${alice.key}` },
+        { authorization: `Bearer ${secret}`, "x-csrf-token": csrfToken },
+        { cookie: `parley_session=${alice.key}` },
+        { "x-api-key": secret }
+      ]
+      for (const given of byKey) {
+        const reply = yield* call(`${url}/console/me/keys`, { headers: given })
+        assert.strictEqual(errorOf(reply, 401).code, "session_ended")
+        const admin = yield* call(`${url}/console/admin/users`, { headers: given })
+        assert.strictEqual(errorOf(admin, 401).code, "session_ended")
+      }
+      for (const path of ["/v1/files", "/admin/users", "/admin/audit"]) {
+        for (const given of [headers, { ...headers, authorization: `Bearer ${secret}` }]) {
+          assert.strictEqual((yield* call(`${url}${path}`, { headers: given })).status, 401, path)
         }
-        for (const path of ["/v1/files", "/admin/users", "/admin/audit"]) {
-          for (const given of [headers, { ...headers, authorization: `Bearer ${secret}` }]) {
-            assert.strictEqual((yield* call(`${url}${path}`, { headers: given })).status, 401, path)
-          }
-        }
-        // Beside a valid session, a key changes nothing.
-        const both = yield* call(`${url}/console/me/limits`, {
-          headers: { ...headers, authorization: `Bearer ${alice.key}` }
-        })
-        assert.notInclude(both.text, alice.email)
+      }
+      // Beside a valid session, a key changes nothing.
+      const both = yield* call(`${url}/console/me/limits`, {
+        headers: { ...headers, authorization: `Bearer ${alice.key}` }
       })
-    )
-  }
-)
+      assert.notInclude(both.text, alice.email)
+    })
+  )
+})

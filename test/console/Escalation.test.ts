@@ -76,94 +76,91 @@ const stateOf = Effect.fnUntraced(function* ({ userId }: Target) {
     FROM users u JOIN api_keys k ON k.user_id = u.id WHERE u.id = ${userId}`
 })
 
-layer(TestApp.layer(), { excludeTestServices: true, timeout: 60_000 })(
-  "Only owners manage owners and admins",
-  (it) => {
-    for (const [name, { by, sample }] of Object.entries(changes)) {
-      it.effect(`by ${name}`, () =>
-        Effect.gen(function* () {
-          for (const role of by) {
-            for (const managed of roles) {
-              const tenant = yield* someTenant
-              const actor = yield* someone(role, tenant)
-              yield* setRole(tenant.userId, managed)
-              const before = yield* stateOf(tenant)
-              const reply = yield* send(endpoint(name), sample(tenant), actor.headers)
-              if (mayManage(role, managed)) {
-                assert.strictEqual(reply.status, 200, `${role} of ${managed}: ${reply.text}`)
-              } else {
-                assert.strictEqual(errorOf(reply, 403).code, "role_forbids", `${role} of ${managed}`)
-                assert.deepStrictEqual(yield* stateOf(tenant), before)
-              }
-            }
-          }
-        })
-      )
-    }
-
-    it.effect("and an admin revokes and limits its own keys as every user does", () =>
+layer(TestApp.layer(), { excludeTestServices: true })("Only owners manage owners and admins", (it) => {
+  for (const [name, { by, sample }] of Object.entries(changes)) {
+    it.effect(`by ${name}`, () =>
       Effect.gen(function* () {
-        for (const role of roles) {
-          const { headers, target } = yield* someone(role, yield* someTenant)
-          const params = { id: target.keyId }
-          const limited = yield* send(
-            endpoint("me.setKeyLimits"),
-            { params, body: { daily_tokens: 5 } },
-            headers
-          )
-          assert.strictEqual(limited.status, 200, limited.text)
-          const revoked = yield* send(endpoint("me.revokeKey"), { params }, headers)
-          assert.strictEqual(revoked.status, 200, revoked.text)
-        }
-      })
-    )
-
-    it.effect("and no role gives a higher one, to others or to itself", () =>
-      Effect.gen(function* () {
-        for (const role of ["organization_admin", "admin", "owner"] as const) {
-          for (const given of roles) {
+        for (const role of by) {
+          for (const managed of roles) {
             const tenant = yield* someTenant
             const actor = yield* someone(role, tenant)
-            const invitation = {
-              email: `${randomUUID()}@example.com`,
-              organization: tenant.organization,
-              role: given
-            }
-            const replies = [
-              yield* send(endpoint("people.invite"), { body: invitation }, actor.headers),
-              yield* send(
-                endpoint("people.setRole"),
-                { body: { email: tenant.email, role: given } },
-                actor.headers
-              )
-            ]
-            for (const reply of replies) {
-              if (mayManage(role, given))
-                assert.strictEqual(reply.status, 200, `${role} gives ${given}: ${reply.text}`)
-              else assert.strictEqual(errorOf(reply, 403).code, "role_forbids", `${role} gives ${given}`)
-            }
-            if (role === "owner") continue
-            const own = { body: { email: actor.target.email, role: given } }
-            const reply = yield* send(endpoint("people.setRole"), own, actor.headers)
-            if (!mayManage(role, given) || !mayManage(role, role)) {
-              assert.strictEqual(errorOf(reply, 403).code, "role_forbids", `${role} becomes ${given}`)
+            yield* setRole(tenant.userId, managed)
+            const before = yield* stateOf(tenant)
+            const reply = yield* send(endpoint(name), sample(tenant), actor.headers)
+            if (mayManage(role, managed)) {
+              assert.strictEqual(reply.status, 200, `${role} of ${managed}: ${reply.text}`)
+            } else {
+              assert.strictEqual(errorOf(reply, 403).code, "role_forbids", `${role} of ${managed}`)
+              assert.deepStrictEqual(yield* stateOf(tenant), before)
             }
           }
         }
-      })
-    )
-
-    it.effect("and no role gets a key of somebody else", () =>
-      Effect.gen(function* () {
-        const tenant = yield* someTenant
-        const { headers } = yield* someone("owner", tenant)
-        const email = `${randomUUID()}@example.com`
-        const body = { email, organization: tenant.organization, with_key: true }
-        const reply = yield* send(endpoint("accounts.createUser"), { body }, headers)
-        assert.strictEqual(errorOf(reply, 403).param, "with_key")
-        const users = yield* send(endpoint("usage.limits"), { query: { email } }, headers)
-        assert.strictEqual(errorOf(users, 404).code, "user_not_found")
       })
     )
   }
-)
+
+  it.effect("and an admin revokes and limits its own keys as every user does", () =>
+    Effect.gen(function* () {
+      for (const role of roles) {
+        const { headers, target } = yield* someone(role, yield* someTenant)
+        const params = { id: target.keyId }
+        const limited = yield* send(
+          endpoint("me.setKeyLimits"),
+          { params, body: { daily_tokens: 5 } },
+          headers
+        )
+        assert.strictEqual(limited.status, 200, limited.text)
+        const revoked = yield* send(endpoint("me.revokeKey"), { params }, headers)
+        assert.strictEqual(revoked.status, 200, revoked.text)
+      }
+    })
+  )
+
+  it.effect("and no role gives a higher one, to others or to itself", () =>
+    Effect.gen(function* () {
+      for (const role of ["organization_admin", "admin", "owner"] as const) {
+        for (const given of roles) {
+          const tenant = yield* someTenant
+          const actor = yield* someone(role, tenant)
+          const invitation = {
+            email: `${randomUUID()}@example.com`,
+            organization: tenant.organization,
+            role: given
+          }
+          const replies = [
+            yield* send(endpoint("people.invite"), { body: invitation }, actor.headers),
+            yield* send(
+              endpoint("people.setRole"),
+              { body: { email: tenant.email, role: given } },
+              actor.headers
+            )
+          ]
+          for (const reply of replies) {
+            if (mayManage(role, given))
+              assert.strictEqual(reply.status, 200, `${role} gives ${given}: ${reply.text}`)
+            else assert.strictEqual(errorOf(reply, 403).code, "role_forbids", `${role} gives ${given}`)
+          }
+          if (role === "owner") continue
+          const own = { body: { email: actor.target.email, role: given } }
+          const reply = yield* send(endpoint("people.setRole"), own, actor.headers)
+          if (!mayManage(role, given) || !mayManage(role, role)) {
+            assert.strictEqual(errorOf(reply, 403).code, "role_forbids", `${role} becomes ${given}`)
+          }
+        }
+      }
+    })
+  )
+
+  it.effect("and no role gets a key of somebody else", () =>
+    Effect.gen(function* () {
+      const tenant = yield* someTenant
+      const { headers } = yield* someone("owner", tenant)
+      const email = `${randomUUID()}@example.com`
+      const body = { email, organization: tenant.organization, with_key: true }
+      const reply = yield* send(endpoint("accounts.createUser"), { body }, headers)
+      assert.strictEqual(errorOf(reply, 403).param, "with_key")
+      const users = yield* send(endpoint("usage.limits"), { query: { email } }, headers)
+      assert.strictEqual(errorOf(users, 404).code, "user_not_found")
+    })
+  )
+})

@@ -90,56 +90,51 @@ const stateOf = Effect.fnUntraced(function* ({ organizationId, projectId, userId
   return rows[0]
 })
 
-layer(TestApp.layer(), { excludeTestServices: true, timeout: 60_000 })(
-  "What belongs to another organization",
-  (it) => {
-    it.effect("is named by requests to many endpoints", () =>
-      Effect.sync(() => assert.isAtLeast(reached.length, 18))
-    )
+layer(TestApp.layer(), { excludeTestServices: true })("What belongs to another organization", (it) => {
+  it.effect("is named by requests to many endpoints", () =>
+    Effect.sync(() => assert.isAtLeast(reached.length, 18))
+  )
 
-    for (const endpoint of reached) {
-      it.effect(`answers ${endpoint.name} as what doesn't exist, and stays as it is`, () =>
-        Effect.gen(function* () {
-          const own = yield* someTenant
-          const actor = yield* someone("organization_admin", own)
-          const other = yield* someTenant
-          const mine = expectations[endpoint.name]!.admitted === "users" ? actor.target : own
-          const requests = foreignTo(endpoint, other, mine)
-          assert.includeMembers(requests.flatMap(keysOf), [...namesIn(endpoint)])
-          const before = yield* stateOf(other)
-          const ofUnknown = foreignTo(endpoint, unknownTarget(), mine)
-          for (const [index, request] of requests.entries()) {
-            const reply = yield* send(endpoint, request, actor.headers)
-            const unknown = yield* send(endpoint, ofUnknown[index]!, actor.headers)
-            assert.strictEqual(reply.text, unknown.text)
-            assert.strictEqual(reply.status, unknown.status)
-            const isNothing = answersNothing[endpoint.name]?.test(reply.text) ?? false
-            assert.isTrue(isNothing || reply.status === 404 || reply.status === 400, reply.text)
-          }
-          assert.deepStrictEqual(yield* stateOf(other), before)
-        })
-      )
-    }
-
-    it.effect("is in no list that its admin doesn't see", () =>
+  for (const endpoint of reached) {
+    it.effect(`answers ${endpoint.name} as what doesn't exist, and stays as it is`, () =>
       Effect.gen(function* () {
         const own = yield* someTenant
-        const other = yield* someTenant
-        const lists = declared.filter(({ endpoint, name }) => {
-          const admitted = expectations[name]?.admitted ?? []
-          return (
-            endpoint.method === "GET" && (admitted === "users" || admitted.includes("organization_admin"))
-          )
-        })
         const actor = yield* someone("organization_admin", own)
-        for (const endpoint of lists) {
-          const { admitted, sample } = expectations[endpoint.name]!
-          const target = admitted === "users" ? actor.target : own
-          const reply = yield* send(endpoint, sample(target), actor.headers)
-          assert.strictEqual(reply.status, 200, reply.text)
-          for (const value of Object.values(other)) assert.notInclude(reply.text, value)
+        const other = yield* someTenant
+        const mine = expectations[endpoint.name]!.admitted === "users" ? actor.target : own
+        const requests = foreignTo(endpoint, other, mine)
+        assert.includeMembers(requests.flatMap(keysOf), [...namesIn(endpoint)])
+        const before = yield* stateOf(other)
+        const ofUnknown = foreignTo(endpoint, unknownTarget(), mine)
+        for (const [index, request] of requests.entries()) {
+          const reply = yield* send(endpoint, request, actor.headers)
+          const unknown = yield* send(endpoint, ofUnknown[index]!, actor.headers)
+          assert.strictEqual(reply.text, unknown.text)
+          assert.strictEqual(reply.status, unknown.status)
+          const isNothing = answersNothing[endpoint.name]?.test(reply.text) ?? false
+          assert.isTrue(isNothing || reply.status === 404 || reply.status === 400, reply.text)
         }
+        assert.deepStrictEqual(yield* stateOf(other), before)
       })
     )
   }
-)
+
+  it.effect("is in no list that its admin doesn't see", () =>
+    Effect.gen(function* () {
+      const own = yield* someTenant
+      const other = yield* someTenant
+      const lists = declared.filter(({ endpoint, name }) => {
+        const admitted = expectations[name]?.admitted ?? []
+        return endpoint.method === "GET" && (admitted === "users" || admitted.includes("organization_admin"))
+      })
+      const actor = yield* someone("organization_admin", own)
+      for (const endpoint of lists) {
+        const { admitted, sample } = expectations[endpoint.name]!
+        const target = admitted === "users" ? actor.target : own
+        const reply = yield* send(endpoint, sample(target), actor.headers)
+        assert.strictEqual(reply.status, 200, reply.text)
+        for (const value of Object.values(other)) assert.notInclude(reply.text, value)
+      }
+    })
+  )
+})

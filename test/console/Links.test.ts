@@ -18,7 +18,7 @@ const state = Effect.gen(function* () {
   return JSON.parse((yield* call(`${url}/console/session`, {})).text) as Record<string, unknown>
 })
 
-layer(TestApp.layer(), { excludeTestServices: true, timeout: 60_000 })("A link", (it) => {
+layer(TestApp.layer(), { excludeTestServices: true })("A link", (it) => {
   it.effect("sets up the first administrator, who is asked for until then", () =>
     Effect.gen(function* () {
       const { alice } = yield* TestApp

@@ -5,58 +5,55 @@ import { TestApp } from "../support/TestApp.ts"
 import { call } from "../support/Wire.ts"
 import { someone, someTenant } from "./ConsoleFixture.ts"
 
-layer(TestApp.layer(), { excludeTestServices: true, timeout: 60_000 })(
-  "A request by another method",
-  (it) => {
-    it.effect("is admitted as GET is if it is HEAD", () =>
-      Effect.gen(function* () {
-        const { url } = yield* TestApp
-        const { headers } = yield* someone("member", yield* someTenant)
-        const head = (given: Record<string, string>) =>
-          call(`${url}/console/me/keys`, { method: "HEAD", headers: given })
-        assert.strictEqual((yield* head({ cookie: headers["cookie"]! })).status, 200)
-        assert.strictEqual((yield* head({})).status, 401)
-        const foreign = { cookie: headers["cookie"]!, origin: "https://evil.example" }
-        assert.strictEqual((yield* head(foreign)).status, 403)
-      })
-    )
+layer(TestApp.layer(), { excludeTestServices: true })("A request by another method", (it) => {
+  it.effect("is admitted as GET is if it is HEAD", () =>
+    Effect.gen(function* () {
+      const { url } = yield* TestApp
+      const { headers } = yield* someone("member", yield* someTenant)
+      const head = (given: Record<string, string>) =>
+        call(`${url}/console/me/keys`, { method: "HEAD", headers: given })
+      assert.strictEqual((yield* head({ cookie: headers["cookie"]! })).status, 200)
+      assert.strictEqual((yield* head({})).status, 401)
+      const foreign = { cookie: headers["cookie"]!, origin: "https://evil.example" }
+      assert.strictEqual((yield* head(foreign)).status, 403)
+    })
+  )
 
-    it.effect("permits no other site anything if it is a preflight", () =>
-      Effect.gen(function* () {
-        const { url } = yield* TestApp
-        for (const path of [
-          "/console/session",
-          "/console/me/keys",
-          "/console/responses",
-          "/console/admin/users"
-        ]) {
-          const reply = yield* call(`${url}${path}`, {
-            method: "OPTIONS",
-            headers: {
-              origin: "https://evil.example",
-              "access-control-request-method": "POST",
-              "access-control-request-headers": "x-csrf-token"
-            }
-          })
-          assert.isAtLeast(reply.status, 400)
-          for (const name of reply.headers.keys()) assert.notMatch(name, /^access-control-/)
-        }
-      })
-    )
+  it.effect("permits no other site anything if it is a preflight", () =>
+    Effect.gen(function* () {
+      const { url } = yield* TestApp
+      for (const path of [
+        "/console/session",
+        "/console/me/keys",
+        "/console/responses",
+        "/console/admin/users"
+      ]) {
+        const reply = yield* call(`${url}${path}`, {
+          method: "OPTIONS",
+          headers: {
+            origin: "https://evil.example",
+            "access-control-request-method": "POST",
+            "access-control-request-headers": "x-csrf-token"
+          }
+        })
+        assert.isAtLeast(reply.status, 400)
+        for (const name of reply.headers.keys()) assert.notMatch(name, /^access-control-/)
+      }
+    })
+  )
 
-    it.effect("does nothing that its headers or its query say instead", () =>
-      Effect.gen(function* () {
-        const { url } = yield* TestApp
-        const { headers, secret } = yield* someone("member", yield* someTenant)
-        const overrides = {
-          cookie: headers["cookie"]!,
-          "x-http-method-override": "DELETE",
-          "x-method-override": "DELETE"
-        }
-        const reply = yield* call(`${url}/console/me/sessions?_method=DELETE`, { headers: overrides })
-        assert.strictEqual(reply.status, 200)
-        assert.isNotNull(yield* (yield* Sessions).find(Redacted.make(secret)))
-      })
-    )
-  }
-)
+  it.effect("does nothing that its headers or its query say instead", () =>
+    Effect.gen(function* () {
+      const { url } = yield* TestApp
+      const { headers, secret } = yield* someone("member", yield* someTenant)
+      const overrides = {
+        cookie: headers["cookie"]!,
+        "x-http-method-override": "DELETE",
+        "x-method-override": "DELETE"
+      }
+      const reply = yield* call(`${url}/console/me/sessions?_method=DELETE`, { headers: overrides })
+      assert.strictEqual(reply.status, 200)
+      assert.isNotNull(yield* (yield* Sessions).find(Redacted.make(secret)))
+    })
+  )
+})

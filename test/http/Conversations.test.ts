@@ -22,7 +22,7 @@ const ask = Effect.fnUntraced(function* (
 
 const idsOf = ({ data }: ConversationList) => data.map(({ id }) => id)
 
-layer(TestApp.layer(), { excludeTestServices: true, timeout: 60_000 })("conversations of a user", (it) => {
+layer(TestApp.layer(), { excludeTestServices: true })("conversations of a user", (it) => {
   it.effect(
     "one that is created is listed, with its title, and one of a request without a conversation isn't",
     () =>

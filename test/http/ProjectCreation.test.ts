@@ -38,49 +38,46 @@ const permittedOf = Effect.fnUntraced(function* (headers: Record<string, string>
   return JSON.parse(reply.text)
 })
 
-layer(administered, { excludeTestServices: true, timeout: 60_000 })(
-  "Projects that only administrators may create",
-  (it) => {
-    it.effect.each<{ role: Role; may: boolean }>([
-      { role: "member", may: false },
-      { role: "organization_admin", may: true },
-      { role: "admin", may: true },
-      { role: "owner", may: true }
-    ])("are created by a user with the role $role: $may", ({ may, role }) =>
-      Effect.gen(function* () {
-        const user = yield* someMember(yield* someOrganization)
-        yield* setRole(user.id, role)
-        const reply = yield* user.send("POST", "", { name: `project ${randomUUID()}` })
-        if (may) assert.strictEqual(reply.status, 200, reply.text)
-        else assert.strictEqual(errorOf(reply, 403).code, "role_forbids")
-      })
-    )
+layer(administered, { excludeTestServices: true })("Projects that only administrators may create", (it) => {
+  it.effect.each<{ role: Role; may: boolean }>([
+    { role: "member", may: false },
+    { role: "organization_admin", may: true },
+    { role: "admin", may: true },
+    { role: "owner", may: true }
+  ])("are created by a user with the role $role: $may", ({ may, role }) =>
+    Effect.gen(function* () {
+      const user = yield* someMember(yield* someOrganization)
+      yield* setRole(user.id, role)
+      const reply = yield* user.send("POST", "", { name: `project ${randomUUID()}` })
+      if (may) assert.strictEqual(reply.status, 200, reply.text)
+      else assert.strictEqual(errorOf(reply, 403).code, "role_forbids")
+    })
+  )
 
-    it.effect("need `create_projects` and `projects` in the plan besides", () =>
-      Effect.gen(function* () {
-        const organization = yield* someOrganization
-        const user = yield* someMember(organization)
-        yield* setRole(user.id, "organization_admin")
-        const create = () => user.send("POST", "", { name: `project ${randomUUID()}` })
-        yield* givePlan(organization, "readers")
-        const refused = errorOf(yield* create(), 403)
-        assert.strictEqual(refused.code, "plan_forbids")
-        assert.include(refused.message, "`create_projects`")
-        assert.deepStrictEqual((yield* user.list()).data, [])
-        yield* givePlan(organization, "alone")
-        for (const reply of [yield* create(), yield* user.send("GET")]) {
-          assert.include(errorOf(reply, 403).message, "`projects`")
-        }
-        yield* givePlan(organization, "creators")
-        assert.strictEqual((yield* create()).status, 200)
-      })
-    )
-  }
-)
+  it.effect("need `create_projects` and `projects` in the plan besides", () =>
+    Effect.gen(function* () {
+      const organization = yield* someOrganization
+      const user = yield* someMember(organization)
+      yield* setRole(user.id, "organization_admin")
+      const create = () => user.send("POST", "", { name: `project ${randomUUID()}` })
+      yield* givePlan(organization, "readers")
+      const refused = errorOf(yield* create(), 403)
+      assert.strictEqual(refused.code, "plan_forbids")
+      assert.include(refused.message, "`create_projects`")
+      assert.deepStrictEqual((yield* user.list()).data, [])
+      yield* givePlan(organization, "alone")
+      for (const reply of [yield* create(), yield* user.send("GET")]) {
+        assert.include(errorOf(reply, 403).message, "`projects`")
+      }
+      yield* givePlan(organization, "creators")
+      assert.strictEqual((yield* create()).status, 200)
+    })
+  )
+})
 
 layer(Layer.unwrap(Effect.map(plansFile(plans), (plansFile) => TestApp.layer({ policy: { plansFile } }))), {
   excludeTestServices: true,
-  timeout: 60_000
+  timeout: 300_000
 })("What the web application shows as permitted", (it) => {
   it.effect("is what plan and role permit", () =>
     Effect.gen(function* () {

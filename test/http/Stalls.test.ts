@@ -49,8 +49,10 @@ const hungUp = (socket: Socket) =>
   )
 
 const stepBytes = 2 * 1024 * 1024
+/** Slow readers take longer altogether. They pause for a tenth of it at a time, so that a busy machine may add as much as they do. */
+const stallSeconds = 5
 /** The slowness is what the tests are about. */
-const pauseMillis = 200
+const pauseMillis = 500
 
 /** Reads everything to the end, a little at a time; the answer is how many bytes came. */
 const readSlowly = (socket: Socket) =>
@@ -76,7 +78,7 @@ const oneWriteServer = Effect.gen(function* () {
   const server = createServer((_request, response) => {
     response.end(Buffer.alloc(bytesTooMany))
   })
-  yield* watchConnections(server, { checkSeconds: 0.1, stallSeconds: 1 })
+  yield* watchConnections(server, { checkSeconds: 0.1, stallSeconds })
   yield* Effect.acquireRelease(
     Effect.callback<void>((resume) => {
       server.listen(0, "127.0.0.1", () => resume(Effect.void))
@@ -89,7 +91,7 @@ const oneWriteServer = Effect.gen(function* () {
 const appLayer = TestApp.layerWith(
   TestDatabase.layer,
   FilesLayer,
-  { http: { writeStallSeconds: 1 } },
+  { http: { writeStallSeconds: stallSeconds } },
   ScriptedModel.layerTalkative
 )
 

@@ -24,7 +24,7 @@ const endless = { deltas: ["word "], endless: true, gapMillis: 20 }
 /** Long enough to be signaled in its middle. */
 const words = Array.from({ length: 30 }, (_, n) => `${n} `)
 
-layer(installationLayer, { excludeTestServices: true, timeout: 120_000 })("SIGTERM", (it) => {
+layer(installationLayer, { excludeTestServices: true })("SIGTERM", (it) => {
   it.effect("lets the answer of a WebSocket finish, and then closes every connection as going away", () =>
     Effect.gen(function* () {
       const { start, upstream } = yield* installation(longSeconds)

@@ -204,42 +204,39 @@ const standing = Effect.gen(function* () {
   return row
 })
 
-layer(installationLayer, { excludeTestServices: true, timeout: 120_000 })(
-  "the queue of responses in the background",
-  (it) => {
-    it.effect(
-      "has 32 under way in one process, begins the next when one ends, and more in another process",
-      () =>
-        Effect.gen(function* () {
-          const { start, upstream } = yield* makeInstallation({
-            PARLEY_INIT_API_KEY: key,
-            PARLEY_ADMIN_KEY: adminKey
-          })
-          yield* upstream.usually(() => ({ hangAt: 1 }))
-          const one = yield* start
-          // Eight of each user may be under way at once.
-          const users = yield* newUsers(one.address, 5)
-          const jobs = yield* Effect.forEach(
-            Array.from({ length: 40 }, (_, index) => users[index % users.length]!),
-            (user) => Effect.map(begin(one.address, user), (id) => ({ id, user })),
-            { concurrency: "unbounded" }
-          )
-          yield* untilValue(standing, ({ running }) => running >= 32)
-          yield* upstream.request(31)
-          assert.deepStrictEqual(yield* standing, { running: 32, queued: 8 })
-
-          const shown = yield* Effect.forEach(jobs, ({ id, user }) => show(one.address, id, user))
-          const { id, user } = jobs[shown.findIndex(({ status }) => status === "in_progress")]!
-          const path = `${responsesAt(one.address)}/${id}/cancel`
-          assert.strictEqual((yield* call(path, { key: user, body: {} })).status, 200)
-          yield* upstream.request(32)
-          assert.deepStrictEqual(yield* standing, { running: 32, queued: 7 })
-          assert.lengthOf(upstream.requests, 33)
-
-          yield* start
-          yield* upstream.request(39)
-          assert.deepStrictEqual(yield* standing, { running: 39, queued: 0 })
+layer(installationLayer, { excludeTestServices: true })("the queue of responses in the background", (it) => {
+  it.effect(
+    "has 32 under way in one process, begins the next when one ends, and more in another process",
+    () =>
+      Effect.gen(function* () {
+        const { start, upstream } = yield* makeInstallation({
+          PARLEY_INIT_API_KEY: key,
+          PARLEY_ADMIN_KEY: adminKey
         })
-    )
-  }
-)
+        yield* upstream.usually(() => ({ hangAt: 1 }))
+        const one = yield* start
+        // Eight of each user may be under way at once.
+        const users = yield* newUsers(one.address, 5)
+        const jobs = yield* Effect.forEach(
+          Array.from({ length: 40 }, (_, index) => users[index % users.length]!),
+          (user) => Effect.map(begin(one.address, user), (id) => ({ id, user })),
+          { concurrency: "unbounded" }
+        )
+        yield* untilValue(standing, ({ running }) => running >= 32)
+        yield* upstream.request(31)
+        assert.deepStrictEqual(yield* standing, { running: 32, queued: 8 })
+
+        const shown = yield* Effect.forEach(jobs, ({ id, user }) => show(one.address, id, user))
+        const { id, user } = jobs[shown.findIndex(({ status }) => status === "in_progress")]!
+        const path = `${responsesAt(one.address)}/${id}/cancel`
+        assert.strictEqual((yield* call(path, { key: user, body: {} })).status, 200)
+        yield* upstream.request(32)
+        assert.deepStrictEqual(yield* standing, { running: 32, queued: 7 })
+        assert.lengthOf(upstream.requests, 33)
+
+        yield* start
+        yield* upstream.request(39)
+        assert.deepStrictEqual(yield* standing, { running: 39, queued: 0 })
+      })
+  )
+})

@@ -256,7 +256,7 @@ describe.each(protocolNames)("%s, the consumer", (protocol) => {
       const received = [yield* server.request(0), yield* server.request(1)]
       yield* Deferred.await(begun)
       yield* Fiber.interruptAll(fibers)
-      const ends = yield* Effect.all(received.map((one) => one.ended)).pipe(Effect.timeout("1 second"))
+      const ends = yield* Effect.all(received.map((one) => one.ended)).pipe(Effect.timeout("60 seconds"))
       assert.deepStrictEqual(ends, ["aborted", "aborted"])
     })
   )
@@ -270,7 +270,7 @@ describe.each(protocolNames)("%s, the consumer", (protocol) => {
       )
       assert.strictEqual(taken.length, 3)
       const received = yield* server.request(0)
-      assert.strictEqual(yield* received.ended.pipe(Effect.timeout("1 second")), "aborted")
+      assert.strictEqual(yield* received.ended.pipe(Effect.timeout("60 seconds")), "aborted")
     })
   )
 

@@ -58,36 +58,33 @@ const ofUsers = declared.filter(
   (endpoint) => !isSafe(endpoint) && expectations[endpoint.name]!.admitted === "users"
 )
 
-layer(TestApp.layer(), { excludeTestServices: true, timeout: 60_000 })(
-  "Fields that an endpoint doesn't have",
-  (it) => {
-    for (const [role, endpoints] of [
-      ["member", ofUsers],
-      ["organization_admin", changing]
-    ] as const) {
-      it.effect(`give ${role} no other role, organization or user`, () =>
-        Effect.gen(function* () {
-          assert.isAbove(endpoints.length, 5)
-          for (const endpoint of endpoints) {
-            const own = yield* someTenant
-            const other = yield* someTenant
-            const actor = yield* someone(role, own)
-            const sample = expectations[endpoint.name]!.sample(role === "member" ? actor.target : own)
-            const fields = ownFields(endpoint)
-            const added = Object.entries(extra(other)).filter(([name]) => !fields.has(name))
-            const before = yield* stateOf(actor.target, other)
-            const body = { ...Object.fromEntries(added), ...(sample.body as object | undefined) }
-            if (endpoint.name === "conversing.create") yield* (yield* ScriptedModel).next(says("Hello."))
-            const reply = yield* send(
-              endpoint,
-              sample.bytes === undefined ? { ...sample, body } : sample,
-              actor.headers
-            )
-            assert.isBelow(reply.status, 500, `${endpoint.name}: ${reply.text}`)
-            assert.deepStrictEqual(yield* stateOf(actor.target, other), before, endpoint.name)
-          }
-        })
-      )
-    }
+layer(TestApp.layer(), { excludeTestServices: true })("Fields that an endpoint doesn't have", (it) => {
+  for (const [role, endpoints] of [
+    ["member", ofUsers],
+    ["organization_admin", changing]
+  ] as const) {
+    it.effect(`give ${role} no other role, organization or user`, () =>
+      Effect.gen(function* () {
+        assert.isAbove(endpoints.length, 5)
+        for (const endpoint of endpoints) {
+          const own = yield* someTenant
+          const other = yield* someTenant
+          const actor = yield* someone(role, own)
+          const sample = expectations[endpoint.name]!.sample(role === "member" ? actor.target : own)
+          const fields = ownFields(endpoint)
+          const added = Object.entries(extra(other)).filter(([name]) => !fields.has(name))
+          const before = yield* stateOf(actor.target, other)
+          const body = { ...Object.fromEntries(added), ...(sample.body as object | undefined) }
+          if (endpoint.name === "conversing.create") yield* (yield* ScriptedModel).next(says("Hello."))
+          const reply = yield* send(
+            endpoint,
+            sample.bytes === undefined ? { ...sample, body } : sample,
+            actor.headers
+          )
+          assert.isBelow(reply.status, 500, `${endpoint.name}: ${reply.text}`)
+          assert.deepStrictEqual(yield* stateOf(actor.target, other), before, endpoint.name)
+        }
+      })
+    )
   }
-)
+})

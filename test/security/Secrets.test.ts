@@ -110,7 +110,7 @@ const useSecrets = (witness: ReturnType<typeof makeWitness>) =>
     return yield* someone("owner", tenant)
   })
 
-layer(Logged, { excludeTestServices: true, timeout: 60_000 })("No secret", (it) => {
+layer(Logged, { excludeTestServices: true })("No secret", (it) => {
   it.effect("is in the log, the database, the audit log, the metrics or an error", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp

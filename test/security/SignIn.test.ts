@@ -114,7 +114,7 @@ const signIn = Effect.fnUntraced(function* (email: string, headers: Record<strin
   return yield* send(endpoint, { body }, { origin: (yield* TestApp).url, ...headers })
 })
 
-layer(TestApp.layer(), { excludeTestServices: true, timeout: 60_000 })("A guess of a password", (it) => {
+layer(TestApp.layer(), { excludeTestServices: true })("A guess of a password", (it) => {
   const limit = attemptLimits.accountFromNetwork
   const { freeMax } = limit
 

@@ -59,7 +59,7 @@ const settledCounts = Effect.gen(function* () {
   })
 })
 
-layer(TestApp.layer(), { excludeTestServices: true, timeout: 60_000 })("The web application", (it) => {
+layer(TestApp.layer(), { excludeTestServices: true })("The web application", (it) => {
   it.effect("changes nothing by a GET", () =>
     Effect.gen(function* () {
       const tenant = yield* someTenant
