@@ -28,13 +28,19 @@ export const readJsonFile = Effect.fnUntraced(function* (
   return yield* Effect.mapError(decodeJson(bytes.toString("utf8")), () => whole("Expected a JSON document"))
 })
 
+/** The formatter's words that say too little about a file. */
+const clearer: Readonly<Record<string, string>> = {
+  "Missing key": "Missing: this field is required",
+  "Expected no excess property": "There is no such field: remove it, or correct its name"
+}
+
 const issuesOf = SchemaIssue.makeFormatterStandardSchemaV1()
 
 /** Everything that a schema has against a file. */
 export const shapeProblems = (issue: SchemaIssue.Issue): readonly [FileProblem, ...Array<FileProblem>] => {
   const [first, ...rest] = issuesOf(issue).issues.map(({ message, path }) => ({
     path: pathText((path ?? []).map((step) => (typeof step === "object" ? step.key : step))),
-    message
+    message: clearer[message.split(/[,\n]/)[0] ?? ""] ?? message
   }))
   return [first ?? whole("Expected another document"), ...rest]
 }

@@ -38,7 +38,7 @@ describe("readPlansFile", () => {
   it.effect.each([
     ["no JSON", "{", [/^Expected a JSON document$/]],
     ["a list", [], [/^Expected object/]],
-    ["no plans", {}, [/^plans: Missing key/]],
+    ["no plans", {}, [/^plans: Missing: this field is required/]],
     ["another field", { plans: {}, others: 1 }, [/^others: /]],
     ["a field that a plan doesn't have", { plans: { a: { tool: [] } } }, [/^plans\.a\.tool: /]],
     ["another operation", { plans: { a: { operations: ["ask"] } } }, [/^plans\.a\.operations\[0\]: /]],

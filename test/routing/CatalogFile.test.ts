@@ -133,7 +133,7 @@ describe("readCatalogFile", () => {
   )
 
   it.effect.each([
-    ["a missing field", { providers: [provider] }, "models: Missing key"],
+    ["a missing field", { providers: [provider] }, "models: Missing: this field is required"],
     ["a field of another type", { ...catalog, models: [{ ...model, tools: "yes" }] }, "models[0].tools: "],
     [
       "a share above 1",
