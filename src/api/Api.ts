@@ -4,6 +4,7 @@ import { ConversationsApi } from "./ConversationsApi.ts"
 import { CreateResponseBody } from "./CreateResponse.ts"
 import { FilesApi } from "./FilesApi.ts"
 import { Authentication, BoundedBody, DocumentAccess, Envelope } from "./Middleware.ts"
+import { commonRefusals, license, servers } from "./OperationDescription.ts"
 import { ProjectsApi } from "./ProjectsApi.ts"
 import { ResponseEvent } from "./ResponseEvent.ts"
 import { ResponseObject } from "./ResponseObject.ts"
@@ -62,6 +63,8 @@ export class Api extends HttpApi.make("parley")
       version: apiVersion,
       description:
         "One endpoint that answers messages, and files to refer to in them. The service chooses the model, keeps the " +
-        "conversations, and counts the tokens that every answer takes."
+        `conversations, and counts the tokens that every answer takes. ${commonRefusals}`,
+      license,
+      servers
     })
   ) {}

@@ -137,6 +137,21 @@ const headers = {
     description: "`Bearer`, with the reason where a key was sent.",
     schema: { type: "string" }
   },
+  etag: {
+    description: "Names the bytes, for `If-Match`, `If-None-Match` and `If-Range`.",
+    schema: { type: "string" }
+  },
+  "last-modified": { description: "When the file was uploaded.", schema: { type: "string" } },
+  "accept-ranges": {
+    description: "`bytes`: `Range` gets a part.",
+    schema: { type: "string", const: "bytes" }
+  },
+  "content-range": { description: "The part, and the bytes of the whole file.", schema: { type: "string" } },
+  "content-disposition": {
+    description: "`attachment`, with the name of the file.",
+    schema: { type: "string" }
+  },
+  "content-length": { description: "The bytes of the body.", schema: { type: "integer", minimum: 0 } },
   allow: { description: "The methods that the path has.", schema: { type: "string" } }
 } as const
 
@@ -147,6 +162,34 @@ const limitHeaders = [
   "x-token-limit-held",
   "x-token-limit"
 ] as const
+
+const downloadHeaders = [
+  "x-request-id",
+  "etag",
+  "last-modified",
+  "accept-ranges",
+  "content-disposition",
+  "content-length"
+] as const
+
+/** The headers that only downloads have. */
+const downloadHeadersOf = (status: string): ReadonlyArray<keyof typeof headers> | null => {
+  switch (status) {
+    case "200":
+      return downloadHeaders
+    case "206":
+      return [...downloadHeaders, "content-range"]
+    case "304":
+      return ["x-request-id", "etag", "last-modified", "accept-ranges"]
+    case "416":
+      return ["x-request-id", "accept-ranges", "content-range"]
+    default:
+      return null
+  }
+}
+
+/** The statuses of a body that is refused, which an operation without one never has. */
+const bodyStatuses: ReadonlySet<string> = new Set(["408", "413", "415"])
 
 const headersOf = (operationId: Json | undefined, status: string): ReadonlyArray<keyof typeof headers> => {
   switch (status) {
@@ -169,11 +212,15 @@ const headersOf = (operationId: Json | undefined, status: string): ReadonlyArray
 
 const withHeaders = (operation: Json): Json => {
   if (!isObject(operation)) return operation
+  const isDownload = operation["operationId"] === "files.content"
+  const hasBody = operation["requestBody"] !== undefined
   return mapObject(operation, (key, responses) =>
     key === "responses" && isObject(responses)
       ? mapObject(responses, (status, response) => {
+          if (!hasBody && bodyStatuses.has(status)) return undefined
           if (!isObject(response)) return response
-          const names = headersOf(operation["operationId"], status)
+          const names =
+            (isDownload ? downloadHeadersOf(status) : null) ?? headersOf(operation["operationId"], status)
           const references = names.map((name) => [name, { $ref: `#/components/headers/${name}` }])
           return { ...response, headers: Object.fromEntries(references) }
         })

@@ -55,3 +55,14 @@ export const pageLimit = (max: number) => {
     .check(Schema.makeFilter((text) => /^[1-9]\d*$/.test(text) && Number(text) <= max, { expected: words }))
     .pipe(Schema.decodeTo(Schema.Int, SchemaTransformation.numberFromString))
 }
+
+/** What may happen to any request before it reaches an operation. */
+export const commonRefusals =
+  "Any request may be refused before it reaches an operation, in the same envelope: with 400 when it is not valid HTTP, 408 when it " +
+  "doesn't arrive in time, 417 for another expectation than `100-continue`, 431 when its headers are too long, and 503 while the " +
+  "service starts or stops."
+
+export const license = { name: "MIT", identifier: "MIT" }
+
+/** The document is served by the service that it describes. */
+export const servers = [{ url: "/", description: "This service." }]

@@ -78,6 +78,34 @@ describe("the published description", () => {
     }
   })
 
+  it("names its server, its license and what may happen to any request", () => {
+    assert.deepStrictEqual(at(openApiDocument, "servers"), [{ url: "/", description: "This service." }])
+    assert.strictEqual(at(openApiDocument, "info", "license", "identifier"), "MIT")
+    assert.match(String(at(openApiDocument, "info", "description")), /417.*431/)
+  })
+
+  it("describes the refusals of a body for the operations that have one", () => {
+    for (const path of keysAt(openApiDocument, "paths")) {
+      for (const method of keysAt(openApiDocument, "paths", path)) {
+        const statuses = keysAt(openApiDocument, "paths", path, method, "responses")
+        const hasBody = at(openApiDocument, "paths", path, method, "requestBody") !== undefined
+        for (const status of ["408", "413", "415"]) {
+          assert.strictEqual(statuses.includes(status), hasBody, `${method} ${path} ${status}`)
+        }
+      }
+    }
+  })
+
+  it("describes the headers of a download", () => {
+    const download = ["paths", "/v1/files/{file_id}/content", "get", "responses"] as const
+    const headersOf = (status: string) => [...keysAt(openApiDocument, ...download, status, "headers")]
+    const whole = ["etag", "last-modified", "accept-ranges", "content-disposition", "content-length"]
+    assert.includeMembers(headersOf("200"), whole)
+    assert.includeMembers(headersOf("206"), [...whole, "content-range"])
+    assert.include(headersOf("304"), "etag")
+    assert.include(headersOf("416"), "content-range")
+  })
+
   it("describes the upload as a form, and the download as bytes that may come in part", () => {
     const upload = at(openApiDocument, "paths", "/v1/files", "post")
     assert.deepStrictEqual([...keysAt(upload, "requestBody", "content")], ["multipart/form-data"])

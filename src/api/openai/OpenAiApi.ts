@@ -3,6 +3,7 @@ import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "
 import { FileId } from "../../domain/Ids.ts"
 import { fileEndpoints } from "../FilesApi.ts"
 import { Authentication, BoundedBody, DocumentAccess, Envelope } from "../Middleware.ts"
+import { commonRefusals, license, servers } from "../OperationDescription.ts"
 import { ChatApi } from "./ChatApi.ts"
 import { CompactApi } from "./CompactApi.ts"
 import { ConversationsApi } from "./ConversationsApi.ts"
@@ -113,7 +114,8 @@ export class OpenAiApi extends HttpApi.make("parley-openai")
     OpenApi.annotations({
       title: "Conversational Response Service, for clients of OpenAI",
       version: "1.0.0",
-      description:
-        "The service as clients of the OpenAI interface expect it. The base URL ends with `/openai/v1`."
+      description: `The service as clients of the OpenAI interface expect it. The base URL ends with \`/openai/v1\`. ${commonRefusals}`,
+      license,
+      servers
     })
   ) {}
