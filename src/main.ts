@@ -18,6 +18,7 @@ import { variable } from "./settings/Setting.ts"
 import { unknownText } from "./settings/SettingProblem.ts"
 import { settingsTable } from "./settings/SettingsTable.ts"
 import { ignoredParameters } from "./sql/DatabaseClient.ts"
+import { makeLogOutput, standardSink } from "./telemetry/LogOutput.ts"
 import { telemetryLayer } from "./telemetry/Telemetry.ts"
 
 /**
@@ -27,6 +28,12 @@ import { telemetryLayer } from "./telemetry/Telemetry.ts"
 const repeatMillis = 500
 
 const stopSignals = ["SIGINT", "SIGTERM"] as const
+
+/** What the process writes at its end may wait for so long. */
+const outputSeconds = 1
+
+const output = makeLogOutput(standardSink(1))
+const log = makeLogOutput(standardSink(2))
 
 /**
  * The first signal starts an orderly shutdown, which may take long; a second one ends the process at once, with the exit
@@ -40,7 +47,7 @@ const endAtSecondSignal = (): (() => boolean) => {
       const now = clock.monotonicTimeNanosUnsafe()
       first ??= { signal, at: now }
       if (now - first.at < BigInt(repeatMillis) * 1_000_000n) return
-      process.stderr.write(`parley: stopped at once by a second ${signal}\n`)
+      log.write(`parley: stopped at once by a second ${signal}`)
       process.exit(128 + constants.signals[signal])
     })
   }
@@ -76,7 +83,21 @@ const networkUrls = (url: string): ReadonlyArray<string> => {
     .map(({ address }) => urlOf(address, Number(port)))
 }
 
-const print = (text: string) => Effect.sync(() => process.stdout.write(text))
+const print = (text: string) => Effect.sync(() => output.write(text.replace(/\n$/, "")))
+
+/** The standard output has what can't be seen again: the operator must know that it was lost. */
+const warnOfLostOutput = output.idle.pipe(
+  Effect.andThen(
+    Effect.suspend(() =>
+      output.lost() === 0
+        ? Effect.void
+        : Effect.logWarning(
+            "The standard output can't be written: the address, and at the first start the first API key, were not shown. " +
+              "`npx parley key create` makes another key, and `npx parley setup-link` another link."
+          )
+    )
+  )
+)
 
 /** Shows the operator where the service is and a request to try; at the very first start, the first key before that. */
 const announce = Effect.gen(function* () {
@@ -144,13 +165,14 @@ const program = Effect.gen(function* () {
   yield* reloadAtHangup
   yield* leaveOperatorAddress
   yield* announce
+  yield* Effect.forkScoped(warnOfLostOutput)
   // A signal interrupts this: the server still answers while it drains, and is closed afterwards. Who presses Ctrl+C waits for no proxy.
   yield* Effect.never.pipe(Effect.onInterrupt(() => drain.shutdown({ atOnce: isInterruptedByHand() })))
 }).pipe(Effect.provide(AppLayer))
 
 const configured = warn.pipe(
   Effect.andThen(program),
-  Effect.provide(telemetryLayer(thisBuild)),
+  Effect.provide(telemetryLayer(thisBuild, log)),
   Effect.provide(Layer.effect(AppConfig, checkedSettings))
 )
 
@@ -182,16 +204,37 @@ const messageOf = (error: unknown): string => {
   return message === "" && Predicate.hasProperty(error, "cause") ? messageOf(error.cause) : message
 }
 
+/** A stop that was asked for is no failure. */
+const failureOf = (exit: Exit.Exit<unknown, unknown>) =>
+  Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause) ? null : exit.cause
+
 const teardown: Runtime.Teardown = (exit, onExit) => {
-  if (Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)) return onExit(0)
-  const cause = exit.cause
-  process.stderr.write(`parley: ${explain(cause)}\n`)
+  const cause = failureOf(exit)
+  if (cause === null) return onExit(0)
   onExit(isConfigurationProblem(Cause.squash(cause)) ? configurationExitCode : 1)
 }
 
+/** The process ends with what was written last, unless nobody reads it. */
+const main = Effect.scoped(configured).pipe(
+  Effect.onExit((exit) =>
+    Effect.suspend(() => {
+      const cause = failureOf(exit)
+      if (cause !== null) log.write(`parley: ${explain(cause)}`)
+      return Effect.all([output.idle, log.idle]).pipe(
+        Effect.timeoutOption(`${outputSeconds} seconds`),
+        Effect.interruptible
+      )
+    })
+  )
+)
+
 process.on("uncaughtException", (error) => {
-  process.stderr.write(`parley: uncaught exception\n${error.stack ?? String(error)}\n`)
+  log.write(`parley: uncaught exception\n${error.stack ?? String(error)}`)
   process.exit(1)
 })
+process.on("exit", () => {
+  output.close()
+  log.close()
+})
 
-NodeRuntime.runMain(Effect.scoped(configured), { teardown, disableErrorReporting: true })
+NodeRuntime.runMain(main, { teardown, disableErrorReporting: true })

@@ -10,10 +10,11 @@ import {
   expectedAuditTime
 } from "../admin/AuditApi.ts"
 import { type AuditDetails, auditActions, AuditAction, AuditTarget } from "../domain/AuditEntry.ts"
+import { failureReason } from "../domain/failureReason.ts"
 import { AuditEntryId } from "../domain/Ids.ts"
 import { askServer, tooLong } from "./AdminClient.ts"
 import * as Parameter from "./CliParameters.ts"
-import { CliFailure, command, given, group, json } from "./CommandLine.ts"
+import { CliFailure, command, given, group, isClosedPipe, json } from "./CommandLine.ts"
 import { Reads } from "./HelpText.ts"
 import { listed, shortTime } from "./Output.ts"
 
@@ -156,7 +157,11 @@ const exportEntries = Command.make(
       }),
       Stream.run(stdio.stdout()),
       Effect.catchTag("PlatformError", ({ reason }) =>
-        Effect.fail(new CliFailure({ message: `The standard output can't be written (${reason._tag}).` }))
+        isClosedPipe(reason.cause)
+          ? Effect.void
+          : Effect.fail(
+              new CliFailure({ message: `The standard output can't be written: ${failureReason(reason)}.` })
+            )
       )
     )
   })

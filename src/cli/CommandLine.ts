@@ -5,6 +5,7 @@ import {
   Layer,
   type Option,
   type PlatformError,
+  Predicate,
   Record,
   Runtime,
   Schema,
@@ -168,6 +169,10 @@ export const exitCodeOf = <A, E, R>(program: Program, command: Effect.Effect<A, 
     ),
     Effect.provide(presentation(program))
   )
+
+/** Whether the reader of a pipe wanted no more, as `head` does: no failure of the command. */
+export const isClosedPipe = (error: unknown): boolean =>
+  Predicate.hasProperty(error, "code") && error.code === "EPIPE"
 
 /** Ends the process with the exit code that its program returns. */
 export const teardown: Runtime.Teardown = (exit, onExit) =>

@@ -184,6 +184,12 @@ export const eventLoopDelay = gauge(
   "How late the event loop was in 99 of 100 turns since this was last read"
 )
 
+export const logLinesLost = counter(
+  "parley.log.lines.lost",
+  "{line}",
+  "Log lines that could not be written to the standard error"
+)
+
 const instruments = [
   tokenUsage,
   operationDuration,
@@ -209,7 +215,8 @@ const instruments = [
   heapUsed,
   cpuTime,
   uptime,
-  eventLoopDelay
+  eventLoopDelay,
+  logLinesLost
 ]
 
 const prometheusNames = new Map(instruments.map(({ id, prometheusName }) => [id, prometheusName]))

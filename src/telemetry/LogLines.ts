@@ -1,4 +1,6 @@
 import { Cause, Formatter, Logger, Predicate } from "effect"
+import { counted } from "../domain/counted.ts"
+import type { LogOutput } from "./LogOutput.ts"
 import { shortLine } from "./ShortLines.ts"
 
 /** Seconds in which a warning about the database that says the same again is left out. */
@@ -37,13 +39,24 @@ const describe = ({ cause, message }: Logger.Options<unknown>) => {
 const isScalar = (value: unknown): boolean =>
   Predicate.isString(value) || Predicate.isNumber(value) || Predicate.isBoolean(value)
 
-const write = Logger.withConsoleError(Logger.make<string, string>(({ message }) => message))
+/** A line about `count` lines that could not be written. */
+const lostLine = (timestamp: string, count: number) => ({
+  message:
+    `${counted(count, "log line")} ${count === 1 ? "was" : "were"} lost here: the log could not be written, or not as fast as it grew. ` +
+    "Look for a full disk, or for a program that stopped reading it.",
+  level: "WARN",
+  timestamp,
+  annotations: { lines: count }
+})
 
 /**
- * Writes lines of JSON to the standard error, or short ones for a person, in which `message` is one string. A failure of the database has no stack, and
+ * Writes lines of JSON to an output, or short ones for a person, in which `message` is one string. A failure of the database has no stack, and
  * a warning about it that was logged within the last minute is left out: during an outage much fails for the same reason.
  */
-export const makeLogLines = (format: "json" | "pretty" = "json"): Logger.Logger<unknown, void> => {
+export const makeLogLines = (
+  output: Pick<LogOutput, "write" | "reportLost">,
+  format: "json" | "pretty" = "json"
+): Logger.Logger<unknown, void> => {
   const lately = new Map<string, number>()
   const isRepeated = (text: string, now: number) => {
     const last = lately.get(text)
@@ -62,7 +75,12 @@ export const makeLogLines = (format: "json" | "pretty" = "json"): Logger.Logger<
     // What holds no object needs no care for circles and secrets.
     const isPlain = cause === undefined && Object.values(line.annotations).every(isScalar)
     const asJson = isPlain ? JSON.stringify : Formatter.formatJson
-    const written = isShort ? shortLine({ ...line, message: text }) : asJson(whole)
-    write.log({ ...options, message: written })
+    output.reportLost((count) => {
+      const lost = lostLine(line.timestamp, count)
+      return format === "pretty"
+        ? shortLine(lost)
+        : JSON.stringify({ ...lost, spans: {}, fiberId: line.fiberId })
+    })
+    output.write(isShort ? shortLine({ ...line, message: text }) : asJson(whole))
   })
 }

@@ -4,6 +4,7 @@ import { AppConfig, type Settings } from "../settings/AppConfig.ts"
 import type { Build } from "../settings/Build.ts"
 import * as Instruments from "./Instruments.ts"
 import { makeLogLines } from "./LogLines.ts"
+import type { LogOutput } from "./LogOutput.ts"
 import { otlpLayer } from "./Otlp.ts"
 
 const levels = { debug: "Debug", info: "Info", warn: "Warn", error: "Error" } as const
@@ -12,9 +13,9 @@ const levels = { debug: "Debug", info: "Info", warn: "Warn", error: "Error" } as
 const formatOf = (format: Settings["logFormat"]): "json" | "pretty" =>
   format === "auto" ? (process.stderr.isTTY ? "pretty" : "json") : format
 
-const logLayer = ({ logFormat, logLevel: level }: Settings) =>
+const logLayer = ({ logFormat, logLevel: level }: Settings, log: LogOutput) =>
   Layer.mergeAll(
-    Logger.layer([makeLogLines(formatOf(logFormat))]),
+    Logger.layer([makeLogLines(log, formatOf(logFormat))]),
     Layer.succeed(References.MinimumLogLevel, levels[level])
   )
 
@@ -51,7 +52,7 @@ const eventLoopDelay = Effect.acquireRelease(
 )
 
 /** What the process uses of the machine. */
-const processMetricsLayer = ({ build, version }: Build) =>
+const processMetricsLayer = ({ build, version }: Build, log: LogOutput) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const { buildInfo, cpuTime, heapUsed, memoryUsage, observedCounter, observedGauge, uptime } =
@@ -62,6 +63,7 @@ const processMetricsLayer = ({ build, version }: Build) =>
         observedGauge(heapUsed.of(), () => process.memoryUsage().heapUsed),
         observedGauge(uptime.of(), () => process.uptime()),
         observedGauge(Instruments.eventLoopDelay.of(), yield* eventLoopDelay),
+        observedCounter(Instruments.logLinesLost.of(), log.lost),
         observedCounter(cpuTime.of("user"), () => process.cpuUsage().user / microsPerSecond),
         observedCounter(cpuTime.of("system"), () => process.cpuUsage().system / microsPerSecond)
       ])
@@ -69,10 +71,10 @@ const processMetricsLayer = ({ build, version }: Build) =>
   )
 
 /**
- * Logs lines of JSON on the standard error, from the level that the settings name, and exports what they name to a
+ * Logs lines of JSON to `log`, from the level that the settings name, and exports what they name to a
  * collector. All that holds ids, numbers and reasons; never a key, and never the text of a prompt, an answer or a file.
  */
-export const telemetryLayer = (build: Build) =>
+export const telemetryLayer = (build: Build, log: LogOutput) =>
   Layer.unwrap(
     AppConfig.useSync((settings) => {
       const { observability } = settings
@@ -83,8 +85,8 @@ export const telemetryLayer = (build: Build) =>
         isTraced(observability) ? Layer.empty : untracedLayer
       ).pipe(
         // Below the exporters, so that their last figures are whole.
-        Layer.provideMerge(isMeasured(observability) ? processMetricsLayer(build) : Layer.empty),
-        Layer.provideMerge(logLayer(settings))
+        Layer.provideMerge(isMeasured(observability) ? processMetricsLayer(build, log) : Layer.empty),
+        Layer.provideMerge(logLayer(settings, log))
       )
     })
   )

@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Logger, Schema } from "effect"
 import { SqlError } from "effect/sql"
-import { TestConsole } from "effect/testing"
 import { DatabaseUnavailable } from "../../src/domain/Errors.ts"
 import { makeLogLines } from "../../src/telemetry/LogLines.ts"
 
@@ -18,11 +17,11 @@ const away = new SqlError.SqlError({
 /** The lines that the program writes. */
 const linesOf = (program: Effect.Effect<void>) =>
   Effect.gen(function* () {
-    yield* Effect.provide(program, Logger.layer([makeLogLines()]))
-    return yield* Effect.forEach(yield* TestConsole.errorLines, (line) =>
-      Schema.decodeUnknownEffect(Line)(line)
-    )
-  }).pipe(Effect.provide(TestConsole.layer))
+    const lines: Array<string> = []
+    const output = { write: (line: string) => void lines.push(line), reportLost: () => {} }
+    yield* Effect.provide(program, Logger.layer([makeLogLines(output)]))
+    return yield* Effect.forEach(lines, (line) => Schema.decodeUnknownEffect(Line)(line))
+  })
 
 describe("a line of the log", () => {
   it.effect("has one string as its message, whatever is logged", () =>
