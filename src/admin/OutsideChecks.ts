@@ -1,11 +1,26 @@
 import { Effect } from "effect"
 import { TextExtraction } from "../documents/TextExtraction.ts"
+import { learnedText, type ModelHealth, type ModelSpec } from "../domain/Model.ts"
 import { demoModel } from "../providers/DemoModel.ts"
 import { JsonSchemas } from "../responses/JsonSchemas.ts"
 import { Router } from "../routing/Router.ts"
 import { AppConfig, type Settings } from "../settings/AppConfig.ts"
 import { SearchProbe } from "../tools/WebSearch.ts"
 import { failed, ok, type Outcome, warning } from "./Outcome.ts"
+
+/** What the servers refuse of the service's own part of requests. Without its tools a model knows and does less. */
+const learnedChecks = (models: ReadonlyArray<ModelSpec>, health: ReadonlyArray<ModelHealth>) =>
+  models.flatMap(({ id, provider }, index) =>
+    (health[index]?.learned ?? []).map((part) => ({
+      name: `model ${id}`,
+      ...(part.part === "tools"
+        ? warning(
+            `${learnedText(part)} (provider ${provider}). If the model has no tools, say \`"tools": false\` in PARLEY_MODELS_FILE; ` +
+              "if it has, correct the settings of its server."
+          )
+        : ok(`${learnedText(part)} (provider ${provider}).`))
+    }))
+  )
 
 /** The known models, and a probe of each of their servers. */
 export const modelChecks = Effect.gen(function* () {
@@ -22,7 +37,8 @@ export const modelChecks = Effect.gen(function* () {
     ...probes.map(({ detail, isWell, provider }) => ({
       name: `provider ${provider}`,
       ...(isWell ? ok : failed)(detail)
-    }))
+    })),
+    ...learnedChecks(known, yield* router.modelHealth)
   ]
 })
 

@@ -76,7 +76,13 @@ const modelMisconfigured = failure(
   { headers: { "x-should-retry": "false" } }
 )
 
-const modelFailure = ({ parameter, reason, retryAfterSeconds, status }: Errors.ModelFailure): Failure => {
+const modelFailure = ({
+  parameter,
+  reason,
+  retryAfterSeconds,
+  sentence,
+  status
+}: Errors.ModelFailure): Failure => {
   switch (reason) {
     case "unauthorized":
     case "misconfigured":
@@ -85,7 +91,9 @@ const modelFailure = ({ parameter, reason, retryAfterSeconds, status }: Errors.M
       if (parameter !== undefined) {
         return invalid(
           "invalid_request",
-          `The model's provider doesn't accept \`${parameter}\` as it is. Change it, leave it out, or name another \`model\`.`,
+          `The model's provider doesn't accept \`${parameter}\` as it is. Change it, leave it out, or name another \`model\`.${
+            sentence === undefined ? "" : ` It says: ${sentence}`
+          }`,
           parameter
         )
       }

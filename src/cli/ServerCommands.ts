@@ -5,7 +5,13 @@ import { checkedSettings } from "../admin/CheckedSettings.ts"
 import { localChecks } from "../admin/LocalChecks.ts"
 import type { ReloadedBody } from "../admin/ReloadBodies.ts"
 import { counted } from "../domain/counted.ts"
-import type { limitNames, ModelHealth, ModelSpec, ProviderHealth } from "../domain/Model.ts"
+import {
+  learnedText,
+  type limitNames,
+  type ModelHealth,
+  type ModelSpec,
+  type ProviderHealth
+} from "../domain/Model.ts"
 import { describeSettings } from "../settings/AppConfig.ts"
 import { askServer } from "./AdminClient.ts"
 import * as Parameter from "./CliParameters.ts"
@@ -69,6 +75,9 @@ const listModels = command(
       text,
       ...(providers.length === 0 ? [] : ["", providersTable(providers)]),
       "",
+      ...models.flatMap(({ id, provider, seen }) =>
+        (seen?.learned ?? []).map((part) => printable(`${id} (${provider}): ${learnedText(part)}`))
+      ),
       ...(models.some(({ assumed }) => assumed !== undefined) ? [assumedNote] : []),
       description
     ]

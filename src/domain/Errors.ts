@@ -309,8 +309,10 @@ export class ModelFailure extends Schema.TaggedError<ModelFailure>()("ModelFailu
   status: Schema.optionalKey(Schema.Int),
   /** As the provider asks. */
   retryAfterSeconds: Schema.optionalKey(Schema.Finite),
-  /** The option of the request that a provider refuses, by its name in requests. */
+  /** The field of the request that a provider refuses, by its name in requests. */
   parameter: Schema.optionalKey(Schema.String),
+  /** What the provider says of it, bounded, without keys. */
+  sentence: Schema.optionalKey(Schema.String),
   /** The context window, if a provider that refuses a long request reports it. */
   contextTokens: Schema.optionalKey(Schema.Int),
   /** For the log only; bounded, without the prompt. */

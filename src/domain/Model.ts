@@ -63,6 +63,30 @@ export const ProviderHealth = Schema.Struct({
 })
 export type ProviderHealth = typeof ProviderHealth.Type
 
+/** A part of the service's own that the server of a model refused, and that requests leave out until it is tried again. */
+const LearnedPart = Schema.Struct({
+  /**
+   * `tools`: the service's own tools aren't offered. `token_parameter`: the bound on the answer has its other name.
+   * `stream_options`: the server isn't asked to count the tokens of a stream.
+   */
+  part: Schema.Literals(["tools", "token_parameter", "stream_options"]),
+  /** What the server said, bounded, without keys. */
+  sentence: Schema.String,
+  /** Seconds until the server is asked in full again. */
+  seconds: Schema.Int
+})
+export type LearnedPart = typeof LearnedPart.Type
+
+const learnedTexts: Readonly<Record<LearnedPart["part"], string>> = {
+  tools: "It is not offered the service's own tools",
+  token_parameter: "The bound on its answers is sent by the other name",
+  stream_options: "It is not asked to count the tokens of streams"
+}
+
+/** A sentence for operators. */
+export const learnedText = ({ part, seconds, sentence }: LearnedPart): string =>
+  `${learnedTexts[part]} for ${seconds} seconds more, because its server said: ${sentence}`
+
 /** The health of a model by its recent requests; no request is sent to find out. */
 export const ModelHealth = Schema.Struct({
   /** The circuit of its server is open, its server asked for a pause, or it failed often and another request is the probe. */
@@ -73,7 +97,9 @@ export const ModelHealth = Schema.Struct({
   failureShare: Schema.Finite,
   /** Recent requests, and those of them that failed; both decay with time, so they are no whole numbers. */
   requests: Schema.Finite,
-  failures: Schema.Finite
+  failures: Schema.Finite,
+  /** What its server refused of the service's own part of requests. */
+  learned: Schema.Array(LearnedPart)
 })
 export type ModelHealth = typeof ModelHealth.Type
 
@@ -83,5 +109,6 @@ export const unknownHealth: ModelHealth = {
   firstOutputSeconds: null,
   failureShare: 0,
   requests: 0,
-  failures: 0
+  failures: 0,
+  learned: []
 }

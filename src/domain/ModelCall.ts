@@ -40,6 +40,8 @@ export interface ToolSpec {
   readonly parameters: Readonly<Record<string, unknown>>
   /** Whether the provider is to enforce the schema in its strict mode; only clients' functions ask for it. */
   readonly strict?: boolean
+  /** The field of a client's request that has the parameters. Absent of the service's own tools. */
+  readonly param?: string
 }
 
 /** A passage of a project's files, and the number that an answer cites it by, as in "[1]". */

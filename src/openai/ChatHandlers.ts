@@ -37,6 +37,8 @@ const chatNames: ReadonlyMap<string, string> = new Map([
   ["input", "messages"],
   ["text.format.schema", "response_format.json_schema.schema"],
   ["text.format", "response_format"],
+  ["text.verbosity", "verbosity"],
+  ["reasoning.effort", "reasoning_effort"],
   ["max_output_tokens", "max_completion_tokens"]
 ])
 

@@ -113,10 +113,14 @@ const problemOf = (messages: ReadonlyArray<Message>): InvalidRequest | null => {
 
 const noParameters = { type: "object", properties: {} }
 
-const functionOf = ({ function: { description, name, parameters, strict } }: FunctionTool): ToolSpec => ({
+const functionOf = (
+  { function: { description, name, parameters, strict } }: FunctionTool,
+  index: number
+): ToolSpec => ({
   name,
   description: description ?? "",
   parameters: parameters ?? noParameters,
+  param: `tools[${index}].function.parameters`,
   ...(strict === true ? { strict: true } : {})
 })
 

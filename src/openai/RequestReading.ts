@@ -74,13 +74,14 @@ type Tools = NonNullable<CreateBody["tools"]>
 const noParameters = { type: "object", properties: {} }
 
 const functionsOf = (tools: Tools): ReadonlyArray<ToolSpec> =>
-  tools.flatMap((tool) =>
+  tools.flatMap((tool, index) =>
     tool.type === "function"
       ? [
           {
             name: tool.name,
             description: tool.description ?? "",
             parameters: tool.parameters ?? noParameters,
+            param: `tools[${index}].parameters`,
             ...(tool.strict === true ? { strict: true } : {})
           }
         ]

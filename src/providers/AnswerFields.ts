@@ -5,7 +5,7 @@ import type {
   ModelMessage,
   ModelRequest
 } from "../domain/ModelCall.ts"
-import type { Dialect } from "./Protocol.ts"
+import { type Dialect, offeredTools } from "./Dialect.ts"
 
 /** The fields that say how a model is to answer, in each protocol. Absent options are left to the model. */
 
@@ -21,7 +21,7 @@ const optionsOf = ({ options = noOptions }: ModelRequest): AnswerOptions => opti
 
 /** Only where tools are offered: servers refuse a choice among none. */
 export const offersTools = (request: ModelRequest, dialect: Dialect): boolean =>
-  dialect.tools && request.tools.length > 0
+  offeredTools(request, dialect).length > 0
 
 const openAiSchema = ({
   description,
@@ -63,7 +63,8 @@ export const chatFields = (request: ModelRequest, dialect: Dialect): Fields => {
     seed: options.seed,
     presence_penalty: options.presencePenalty,
     frequency_penalty: options.frequencyPenalty,
-    ...(dialect.hints ? { reasoning_effort: options.reasoningEffort, verbosity: options.verbosity } : {}),
+    reasoning_effort: options.reasoningEffort,
+    verbosity: dialect.verbosity ? options.verbosity : undefined,
     ...(offersTools(request, dialect)
       ? {
           tool_choice:
@@ -82,15 +83,12 @@ export const responsesFields = (request: ModelRequest, dialect: Dialect): Fields
   const format = formatIn(request, dialect)
   const text = given({
     format: format?.type === "json_schema" ? { type: "json_schema", ...openAiSchema(format) } : format,
-    ...(dialect.hints ? { verbosity: options.verbosity } : {})
+    verbosity: dialect.verbosity ? options.verbosity : undefined
   })
   return given({
     temperature: options.temperature,
     top_p: options.topP,
-    reasoning:
-      dialect.hints && options.reasoningEffort !== undefined
-        ? { effort: options.reasoningEffort }
-        : undefined,
+    reasoning: options.reasoningEffort === undefined ? undefined : { effort: options.reasoningEffort },
     ...(offersTools(request, dialect)
       ? {
           tool_choice: typeof choice === "object" ? { type: "function", name: choice.name } : choice,
@@ -129,10 +127,7 @@ export const anthropicFields = (request: ModelRequest, dialect: Dialect): Fields
   const options = optionsOf(request)
   const format = formatIn(request, dialect)
   const config = given({
-    effort:
-      dialect.hints && options.reasoningEffort !== undefined
-        ? anthropicEfforts[options.reasoningEffort]
-        : undefined,
+    effort: options.reasoningEffort === undefined ? undefined : anthropicEfforts[options.reasoningEffort],
     format: format?.type === "json_schema" ? { type: "json_schema", schema: format.schema } : undefined
   })
   return given({

@@ -9,6 +9,7 @@ import type {
   ToolSpec
 } from "../domain/ModelCall.ts"
 import { anthropicFields, anthropicLacks, withFormat } from "./AnswerFields.ts"
+import { adaptAnswer, type Dialect, offeredTools } from "./Dialect.ts"
 import {
   type AnswerChunk,
   callDelta,
@@ -25,9 +26,7 @@ import {
   parseEvent,
   thinking,
   unknown,
-  adaptAnswer,
   imagesOf,
-  type Dialect,
   type Protocol,
   messagesFor
 } from "./Protocol.ts"
@@ -41,7 +40,7 @@ interface Turn {
 
 /** The request body of a Messages call, as JSON. */
 export const encodeAnthropicRequest = (model: string, request: ModelRequest, dialect: Dialect): string => {
-  const tools = dialect.tools ? request.tools : []
+  const tools = offeredTools(request, dialect)
   // It has a field for schemas only.
   const isSent = dialect.format && request.options?.format?.type !== "json_object"
   const messages = withFormat(messagesFor(request, dialect), request, isSent)

@@ -1,6 +1,6 @@
 import { Clock, Data, Effect, Redacted } from "effect"
 import { ModelFailure, type ModelFailureReason } from "../domain/Errors.ts"
-import type { AnswerOptions } from "../domain/ModelCall.ts"
+import { sentenceOf } from "./ProviderSentence.ts"
 
 interface FaultDetails {
   /** Says what happened. Of what the server sent it has nothing but codes and types, which are mere words. */
@@ -9,6 +9,8 @@ interface FaultDetails {
   readonly serverMessage?: Redacted.Redacted
   readonly status?: number
   readonly retryAfter?: RetryAfter
+  /** What of a client's request the server refused, by its name in requests. */
+  readonly parameter?: string
 }
 
 /** The values of the headers that ask for a wait. */
@@ -136,14 +138,18 @@ const detailCharactersMax = 200
 /** A longer wait than this is no hint any more. */
 const retryAfterSecondsMax = 86_400
 
-/** The failure as other rooms know it, without the server's own words. */
+/** The failure as other rooms know it. Of the server's own words it has those about a client's parameter. */
 export const toModelFailure = Effect.fnUntraced(function* (
   fault: Fault,
-  from: { readonly provider: string; readonly model: string; readonly options: AnswerOptions }
+  from: {
+    readonly provider: string
+    readonly model: string
+    readonly secrets: ReadonlyArray<Redacted.Redacted>
+  }
 ) {
   const retryAfterSeconds = askedWait(fault, yield* Clock.currentTimeMillis)
   const contextTokensMax = contextTokensOf(fault)
-  const parameter = fault._tag === "RequestRejected" ? refusedOption(textOf(fault), from.options) : null
+  const { parameter } = fault
   return new ModelFailure({
     reason: classify(fault).reason,
     provider: from.provider,
@@ -151,27 +157,10 @@ export const toModelFailure = Effect.fnUntraced(function* (
     detail: bounded(fault.detail),
     ...(fault.status === undefined ? {} : { status: fault.status }),
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
-    ...(parameter === null ? {} : { parameter }),
+    ...(parameter === undefined ? {} : { parameter, sentence: sentenceOf(fault, from.secrets) }),
     ...(contextTokensMax === undefined ? {} : { contextTokens: contextTokensMax })
   })
 })
-
-/** The options of a request, their names in it, and how servers name them in a complaint. */
-const optionNames: ReadonlyArray<readonly [option: keyof AnswerOptions, name: string, complaint: RegExp]> = [
-  ["temperature", "temperature", /\btemperature\b/],
-  ["topP", "top_p", /\btop_p\b/],
-  ["stop", "stop", /\bstop_sequences?\b|['"`]stop['"`]|\sstop$/],
-  ["seed", "seed", /\bseed\b/],
-  ["presencePenalty", "presence_penalty", /\bpresence_?penalty\b/i],
-  ["frequencyPenalty", "frequency_penalty", /\bfrequency_?penalty\b/i],
-  ["parallelToolCalls", "parallel_tool_calls", /\bparallel_tool_(calls|use)\b/],
-  ["toolChoice", "tool_choice", /\btool_choice\b/]
-]
-
-/** Only an option that the request has: the words of a server may quote the prompt. */
-const refusedOption = (complaint: string, options: AnswerOptions): string | null =>
-  optionNames.find(([option, , pattern]) => options[option] !== undefined && pattern.test(complaint))?.[1] ??
-  null
 
 const contextTokensOf = (fault: Fault): number | undefined => {
   const tokens = fault._tag === "ContextExceeded" ? contextTokens.exec(textOf(fault))?.[1] : undefined

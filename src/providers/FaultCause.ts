@@ -30,6 +30,12 @@ const contentRefusal = /content[_ ]?(filter|policy)|moderation|flagged|safety|re
 /** How servers name a model that they don't have, in place of a 404. */
 const unknownModel = /model_not_found|invalid_model|invalid model:|not a valid model|unknown model/i
 
+/** A router of many servers has none for what a request asks for. Other requests find one. */
+const noEndpoint = /no endpoints found that (support|can handle)/i
+
+/** What a message quotes, which may be a client's name of a function or a piece of the prompt. */
+const quotations = /(?<!\w)(['"`])[^'"`]*\1/g
+
 /** How servers name a request that has no room in the model's context. */
 const contextLength = new RegExp(
   [
@@ -65,13 +71,14 @@ export const statusFault = (
   const text = textOf(details)
   if (status === 403 && contentRefusal.test(text)) return new ContentRefused(details)
   if (status === 401 || status === 403) return new KeyRejected(details)
+  if (status === 404 && noEndpoint.test(text)) return new RequestRejected(details)
   if (status < 400 || misconfiguredStatuses.has(status)) return new Misconfigured(details)
   if (status === 429) return new (noCredit.test(details.detail) ? Misconfigured : RateLimited)(details)
   // Some servers fail on what they should refuse.
   if (contextLength.test(text)) return new ContextExceeded(details)
   if (status >= 500 || temporaryStatuses.has(status)) return new ServerFailed(details)
   if (contentRefusal.test(text)) return new ContentRefused(details)
-  return new (unknownModel.test(text) ? Misconfigured : RequestRejected)(details)
+  return new (unknownModel.test(text.replaceAll(quotations, "")) ? Misconfigured : RequestRejected)(details)
 }
 
 /** What an error event in the stream means. */

@@ -1,4 +1,5 @@
 import type { ModelHealth } from "../domain/Model.ts"
+import { LearnedParts } from "./LearnedParts.ts"
 
 /** After this time an outcome counts for half. */
 const failureHalfLifeSeconds = 60
@@ -34,6 +35,7 @@ export class ModelRecord {
   private samplesSeconds = 0
   private limitedUntil = 0
   private awaited = 0
+  readonly learned = new LearnedParts()
 
   /** The first output came so long after the request. */
   began(seconds: number, now: number): void {
@@ -81,7 +83,8 @@ export class ModelRecord {
       firstOutputSeconds: known < latencySamplesMin ? null : this.waitedSeconds / this.samples,
       failureShare: (this.failures * faded) / ((this.failures + this.answers) * faded + assumedAnswers),
       requests: (this.failures + this.answers) * faded,
-      failures: this.failures * faded
+      failures: this.failures * faded,
+      learned: this.learned.shown(now)
     }
   }
 

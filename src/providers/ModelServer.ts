@@ -3,9 +3,10 @@ import type { ModelSpec } from "../domain/Model.ts"
 import { FileProblem } from "../settings/JsonFile.ts"
 import { secretVariable } from "../settings/Setting.ts"
 import { anthropicMessages } from "./AnthropicMessages.ts"
+import type { Dialect, TokenParameter } from "./Dialect.ts"
 import { openAiChat } from "./OpenAiChat.ts"
 import { openAiResponses } from "./OpenAiResponses.ts"
-import type { Dialect, Protocol, TokenParameter } from "./Protocol.ts"
+import type { Protocol } from "./Protocol.ts"
 import type { Endpoint } from "./Upstream.ts"
 
 /** Their names in a catalog file. */
@@ -43,16 +44,22 @@ export const endpointOf = (server: ModelServer, path: string): Endpoint => ({
   }
 })
 
+/** What no log and no message may have. */
+export const secretsOf = ({ headers, key }: ModelServer): ReadonlyArray<Redacted.Redacted> => [
+  ...(key === null ? [] : [key]),
+  ...Object.values(headers)
+]
+
 /** The dialect of the first request. */
 export const firstDialect = (server: ModelServer, model: ModelSpec): Dialect => ({
   tokenParameter:
     server.tokenParameter ??
     (server.baseUrl.hostname === "api.openai.com" ? "max_completion_tokens" : "max_tokens"),
   streamOptions: true,
-  tools: model.tools,
+  ownTools: model.tools,
   // Only of some of Anthropic's models.
   format: server.protocol !== anthropicMessages || model.structuredOutput === true,
-  hints: true
+  verbosity: true
 })
 
 const headersMax = 32

@@ -9,6 +9,14 @@ import type {
 } from "../domain/ModelCall.ts"
 import { chatFields, dataUrl, lacksNothing, offersTools, withFormat } from "./AnswerFields.ts"
 import {
+  type Adapt,
+  adaptAnswer,
+  type Dialect,
+  offeredTools,
+  refusesField,
+  type TokenParameter
+} from "./Dialect.ts"
+import {
   type AnswerChunk,
   type CallFragment,
   decodeError,
@@ -20,11 +28,7 @@ import {
   noFragments,
   parseEvent,
   unknown,
-  type Adapt,
-  adaptAnswer,
   imagesOf,
-  type Dialect,
-  type TokenParameter,
   bearer,
   type Protocol,
   makeWithTools,
@@ -45,7 +49,7 @@ export const encodeChatRequest = (model: string, request: ModelRequest, dialect:
     [dialect.tokenParameter]: request.maxOutputTokens,
     ...chatFields(request, dialect)
   })
-  return offersTools(request, dialect) ? withTools(json, request.tools) : json
+  return offersTools(request, dialect) ? withTools(json, offeredTools(request, dialect)) : json
 }
 
 const encodeMessage = (message: ModelMessage): object => {
@@ -90,13 +94,13 @@ const encodeTool = ({ description, name, parameters, strict }: ToolSpec): object
 
 const withTools = makeWithTools(encodeTool)
 
-const adaptChatDialect: Adapt = (dialect, complaint) => {
+const adaptChatDialect: Adapt = (dialect, complaint, request) => {
   if (dialect.streamOptions && complaint.includes("stream_options"))
     return { ...dialect, streamOptions: false }
-  if (complaint.includes(dialect.tokenParameter)) {
+  if (refusesField(complaint, dialect.tokenParameter)) {
     return { ...dialect, tokenParameter: otherTokenParameter(dialect.tokenParameter) }
   }
-  return adaptAnswer(dialect, complaint)
+  return adaptAnswer(dialect, complaint, request)
 }
 
 const otherTokenParameter = (parameter: TokenParameter): TokenParameter =>

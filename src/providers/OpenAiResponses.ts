@@ -1,6 +1,7 @@
 import { Predicate } from "effect"
 import type { FinishReason, ModelImage, ModelMessage, ModelRequest, ToolSpec } from "../domain/ModelCall.ts"
 import { dataUrl, offersTools, responsesFields, responsesLacks, withFormat } from "./AnswerFields.ts"
+import { adaptAnswer, type Dialect, offeredTools } from "./Dialect.ts"
 import {
   type AnswerChunk,
   callDelta,
@@ -18,9 +19,7 @@ import {
   parseEvent,
   thinking,
   unknown,
-  adaptAnswer,
   imagesOf,
-  type Dialect,
   bearer,
   type Protocol,
   makeWithTools,
@@ -48,7 +47,7 @@ export const encodeResponsesRequest = (model: string, request: ModelRequest, dia
     max_output_tokens: Math.max(outputTokensMin, request.maxOutputTokens),
     ...responsesFields(request, dialect)
   })
-  return offersTools(request, dialect) ? withTools(json, request.tools) : json
+  return offersTools(request, dialect) ? withTools(json, offeredTools(request, dialect)) : json
 }
 
 /** The input items of a message: one for the text, and one for each call. */

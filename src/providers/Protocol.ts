@@ -8,51 +8,7 @@ import type {
   ModelUsage,
   ToolSpec
 } from "../domain/ModelCall.ts"
-
-/** The two names of the bound on the answer. */
-export type TokenParameter = "max_tokens" | "max_completion_tokens"
-
-/** The optional parts of a request, each of which some server rejects. */
-export interface Dialect {
-  /** Only Chat Completions has two names for it. */
-  readonly tokenParameter: TokenParameter
-  /** Whether to ask for the usage of a stream. Only Chat Completions has to. */
-  readonly streamOptions: boolean
-  readonly tools: boolean
-  /** Whether the form of an answer has a field of its own; it is asked for in words otherwise. */
-  readonly format: boolean
-  /** Whether to send what only nudges the model: the effort of its reasoning, and the verbosity. */
-  readonly hints: boolean
-}
-
-/**
- * The dialect to try after a server rejected a request; null where no other helps. The complaint is free text, so the name of
- * the parameter is all there is to go by.
- */
-export type Adapt = (dialect: Dialect, complaint: string) => Dialect | null
-
-/** Leaves out the tools where the model supports none. */
-const adaptTools: Adapt = (dialect, complaint) =>
-  dialect.tools && refusesTools.test(complaint) && !aboutOptions.test(complaint)
-    ? { ...dialect, tools: false }
-    : null
-
-/** Asks for the form of an answer in words, and leaves out what only nudges the model, where a server knows no field for it. */
-export const adaptAnswer: Adapt = (dialect, complaint) => {
-  if (dialect.format && aboutFormat.test(complaint)) return { ...dialect, format: false }
-  if (dialect.hints && aboutHints.test(complaint)) return { ...dialect, hints: false }
-  return adaptTools(dialect, complaint)
-}
-
-const aboutFormat = /response_format|json_schema|json_object|text\.format|output_config\.format|output_format/
-const aboutHints = /reasoning|effort|verbosity|output_config/
-
-/** What a server may refuse though it takes tools. */
-const aboutOptions = /parallel_tool_calls|tool_choice/
-
-/** "This model has no tools", unlike a complaint about one of them, which is an error to report. */
-const refusesTools =
-  /tool.*(not support|n't support|unsupported|requires)|(not support|n't support|unsupported).*tool/s
+import { type Adapt, type Dialect, offeredTools } from "./Dialect.ts"
 
 /** The wire format of a kind of model server: everything that differs between them. */
 export interface Protocol {
@@ -93,10 +49,10 @@ export const toolCallsAsText = (message: ModelMessage): ModelMessage => {
  * definitions of tools, and so do gateways that translate other protocols for it.
  */
 export const messagesFor = (
-  { messages, tools }: Pick<ModelRequest, "messages" | "tools">,
+  request: Pick<ModelRequest, "messages" | "tools">,
   dialect: Dialect
 ): ReadonlyArray<ModelMessage> =>
-  dialect.tools && tools.length > 0 ? messages : messages.map(toolCallsAsText)
+  offeredTools(request, dialect).length > 0 ? request.messages : request.messages.map(toolCallsAsText)
 
 export const imagesOf = (message: ModelMessage): ReadonlyArray<ModelImage> =>
   message.role === "user" ? (message.images ?? []) : []

@@ -49,6 +49,11 @@ export class ProviderGate {
     return record
   }
 
+  /** The models are asked in full again: what their server takes may have changed with its settings. */
+  forgetLearned(): void {
+    for (const { learned } of this.records.values()) learned.forget()
+  }
+
   /** Waits for the user's turn, and lets the request through until the scope closes. */
   acquire({ user = "" }: CallOptions): Effect.Effect<void, Fault, Scope.Scope> {
     return Effect.suspend(() =>

@@ -10,11 +10,13 @@ import {
 } from "../domain/ModelCall.ts"
 import { monotonicSeconds } from "../domain/Monotonic.ts"
 import { AnswerReader } from "./AnswerReader.ts"
+import { type Dialect, isServicesOwn, refusedParameter } from "./Dialect.ts"
 import { Exchange, type ExchangeOptions, type Parts } from "./Exchange.ts"
-import { askedWait, classify, type Fault, textOf, toModelFailure } from "./Fault.ts"
-import { endpointOf, firstDialect, type ModelServer } from "./ModelServer.ts"
-import type { Dialect } from "./Protocol.ts"
+import { askedWait, classify, type Fault, RequestRejected, textOf, toModelFailure } from "./Fault.ts"
+import type { Tried } from "./LearnedParts.ts"
+import { endpointOf, firstDialect, type ModelServer, secretsOf } from "./ModelServer.ts"
 import type { ProviderGate } from "./ProviderGate.ts"
+import { sentenceOf, withoutPrompt } from "./ProviderSentence.ts"
 import { countPromptTokens, countTokens } from "./Tokenizer.ts"
 import type { Endpoint, Upstream } from "./Upstream.ts"
 
@@ -31,8 +33,6 @@ interface Line {
   readonly gate: ProviderGate
   readonly retrySeconds: number
   readonly endpoint: Endpoint
-  /** The dialect of each model whose server refused the first one: learning it costs a second request only once. */
-  readonly dialects: Map<string, Dialect>
 }
 
 interface Call extends Line {
@@ -52,7 +52,7 @@ export const makeServerCall = (
   limits: { readonly gate: ProviderGate; readonly retrySeconds: number }
 ) => {
   const endpoint = endpointOf(server, server.protocol.path)
-  const line: Line = { ...limits, upstream, server, endpoint, dialects: new Map() }
+  const line: Line = { ...limits, upstream, server, endpoint }
   return (model: ModelSpec) =>
     (request: ModelRequest, options: CallOptions = alone): Stream.Stream<ModelPart, ModelFailure> =>
       // One channel, where Stream.unwrap and Stream.fromPull would be four. The first pull opens the call.
@@ -95,13 +95,14 @@ const firstOutput = (call: Call) => {
 }
 
 const attempt = Effect.fnUntraced(function* (call: Call) {
-  const { dialects, gate, model, options, server } = call
+  const { gate, model, options, request, server } = call
   const record = gate.recordOf(model.id)
   const endpoint = yield* tracedEndpoint(call)
   const beganSeconds = yield* monotonicSeconds
   const timeouts = timeoutsOf(call, beganSeconds)
-  const known = dialects.get(model.id) ?? firstDialect(server, model)
-  let dialect = known
+  const first = record.learned.applied(firstDialect(server, model), beganSeconds)
+  const tried: Array<Tried> = []
+  let dialect = first
   let attempts = 0
   let retries = 0
   while (true) {
@@ -109,7 +110,7 @@ const attempt = Effect.fnUntraced(function* (call: Call) {
     const exchange = yield* send(call, endpoint, dialect, timeouts)
     const opened = yield* Effect.result(exchange.opened)
     if (Result.isSuccess(opened)) {
-      if (dialect !== known) dialects.set(model.id, dialect)
+      if (dialect !== first) yield* learn(call, first, tried)
       return exchange
     }
     const fault = opened.failure
@@ -118,6 +119,7 @@ const attempt = Effect.fnUntraced(function* (call: Call) {
       const other = otherDialect(call, fault, dialect)
       if (other !== null) {
         dialect = other
+        tried.push({ dialect, sentence: sentenceOf(fault, secretsOf(server)) })
         continue
       }
     }
@@ -132,7 +134,7 @@ const attempt = Effect.fnUntraced(function* (call: Call) {
     )
     if (wait === null) {
       yield* recordFailure(call, fault)
-      return yield* fault
+      return yield* namingParameter(fault, request, dialect)
     }
     retries++
     attempts = 0
@@ -192,8 +194,34 @@ const tracedEndpoint = ({ endpoint }: Call): Effect.Effect<Endpoint> =>
     return { ...endpoint, headers: { ...endpoint.headers, traceparent } }
   })
 
-const otherDialect = ({ server }: Call, fault: Fault, dialect: Dialect): Dialect | null =>
-  fault._tag === "RequestRejected" ? server.protocol.adapt(dialect, textOf(fault)) : null
+const otherDialect = ({ request, server }: Call, fault: Fault, dialect: Dialect): Dialect | null =>
+  fault._tag === "RequestRejected" ? server.protocol.adapt(dialect, textOf(fault), request) : null
+
+/** Later requests for the model begin with the dialect that succeeded, unless the refusal may be due to what this client sent. */
+const learn = Effect.fnUntraced(function* (
+  { gate, model, request, server }: Call,
+  first: Dialect,
+  tried: ReadonlyArray<Tried>
+) {
+  if (!isServicesOwn(request)) return
+  const safe = tried.map(({ dialect, sentence }) => ({
+    dialect,
+    sentence: withoutPrompt(sentence, request.messages)
+  }))
+  const learned = gate.recordOf(model.id).learned.learn(first, safe, yield* monotonicSeconds)
+  for (const { part, seconds, sentence } of learned) {
+    yield* Effect.logWithLevel(part === "tools" ? "Warn" : "Info")(
+      "A model server refuses a part of the service's own requests; leaving it out for a while."
+    ).pipe(Effect.annotateLogs({ provider: server.provider, model: model.id, part, seconds, sentence }))
+  }
+})
+
+/** The fault, with what of the client's request it is about. */
+const namingParameter = (fault: Fault, request: ModelRequest, dialect: Dialect): Fault => {
+  if (fault._tag !== "RequestRejected") return fault
+  const parameter = refusedParameter(textOf(fault), request, dialect)
+  return parameter === null ? fault : new RequestRejected({ ...fault, parameter })
+}
 
 /** Records that the request failed, once for all its attempts. */
 const recordFailure = Effect.fnUntraced(function* (call: Call, fault: Fault) {
@@ -205,9 +233,9 @@ const recordFailure = Effect.fnUntraced(function* (call: Call, fault: Fault) {
   if (fault._tag === "FirstTokenTimeout") record.began(now - call.calledSeconds, now)
 })
 
-const failWith = ({ model, request, server }: Call, fault: Fault): Effect.Effect<never, ModelFailure> =>
+const failWith = ({ model, server }: Call, fault: Fault): Effect.Effect<never, ModelFailure> =>
   Effect.flip(
-    toModelFailure(fault, { provider: server.provider, model: model.id, options: request.options ?? {} })
+    toModelFailure(fault, { provider: server.provider, model: model.id, secrets: secretsOf(server) })
   )
 
 /** The finish of an answer whose server counted nothing, or only a part. */

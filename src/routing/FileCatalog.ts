@@ -34,9 +34,11 @@ const connectAll = (
   const gateOf = (server: Server): ProviderGate => {
     const before = earlier?.content.servers.find(({ provider }) => provider === server.provider)
     const known = earlier?.connections.get(server.provider)
-    return before !== undefined && known !== undefined && isSameServer(before, server)
-      ? known.gate
-      : new ProviderGate(server.provider, gateLimits(server, settings), circuits)
+    if (before === undefined || known === undefined || !isSameServer(before, server)) {
+      return new ProviderGate(server.provider, gateLimits(server, settings), circuits)
+    }
+    known.gate.forgetLearned()
+    return known.gate
   }
   const connections = new Map(
     content.servers.map((server) => [server.provider, connect(upstream, server, settings, gateOf(server))])

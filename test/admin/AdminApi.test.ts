@@ -391,6 +391,12 @@ layer(AdminServer.layer, { excludeTestServices: true })("AdminApi", (it) => {
           assert.strictEqual(statusOf.get(name), "ok", `${name}: ${JSON.stringify(checks)}`)
         }
         assert.isTrue(statusOf.has("disk"))
+        const learned = checks.find(({ name }) => name === "model scripted-1")
+        assert.strictEqual(learned?.status, "ok")
+        assert.match(
+          learned?.detail ?? "",
+          /for 540 seconds more, because its server said: Unknown parameter/
+        )
         const database = checks.find(({ name }) => name === "database")
         assert.match(database?.detail ?? "", /^PostgreSQL \d+.*version [1-9]\d*\.$/)
 

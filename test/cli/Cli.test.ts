@@ -195,6 +195,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley beside its serve
 
       assert.match(stdout, /scripted-2 +scripted +4000 +500\? /)
       assert.match(stdout, /\?: assumed/)
+      assert.match(stdout, /scripted-1 \(scripted\): .*for 540 seconds more, .*said: Unknown parameter/)
 
       const printed = yield* run("config", "print", "--json")
       const { settings, source } = document(Settings)(printed)

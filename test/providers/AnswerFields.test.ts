@@ -1,20 +1,19 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { Schema } from "effect"
 import type { AnswerOptions, ModelRequest } from "../../src/domain/ModelCall.ts"
 import { encodeAnthropicRequest } from "../../src/providers/AnthropicMessages.ts"
-import { toModelFailure } from "../../src/providers/Fault.ts"
-import { statusFault } from "../../src/providers/FaultCause.ts"
+import { adaptAnswer, type Dialect, refusedParameter } from "../../src/providers/Dialect.ts"
 import { protocols } from "../../src/providers/ModelServer.ts"
 import { encodeChatRequest } from "../../src/providers/OpenAiChat.ts"
 import { encodeResponsesRequest } from "../../src/providers/OpenAiResponses.ts"
-import { adaptAnswer, type Dialect, mergeSameRole } from "../../src/providers/Protocol.ts"
+import { mergeSameRole } from "../../src/providers/Protocol.ts"
 
 const dialect: Dialect = {
   tokenParameter: "max_tokens",
   streamOptions: true,
-  tools: true,
+  ownTools: true,
   format: true,
-  hints: true
+  verbosity: true
 }
 
 const schema = { type: "object", properties: { a: { type: "string" } } }
@@ -172,16 +171,51 @@ describe("How a model is to answer", () => {
   })
 
   it("is adapted to what a server complains about", () => {
-    const complaint = "response_format: json_schema is not supported"
-    assert.deepStrictEqual(adaptAnswer(dialect, complaint), { ...dialect, format: false })
-    const hint = "Unsupported parameter: 'reasoning_effort'"
-    assert.deepStrictEqual(adaptAnswer(dialect, hint), { ...dialect, hints: false })
-    // What changes the answer isn't left out, and the tools stay.
-    assert.isNull(
-      adaptAnswer(dialect, "Unsupported parameter: 'parallel_tool_calls' is not supported with this model.")
-    )
-    assert.isNull(adaptAnswer(dialect, "tool_choice 'required' is not supported by this server"))
-    assert.isNull(adaptAnswer(dialect, "Unsupported parameter: 'temperature'"))
+    const adapted = (complaint: string, asked: ModelRequest = request) =>
+      adaptAnswer(dialect, complaint, asked)
+    assert.deepStrictEqual(adapted("response_format: json_schema is not supported"), {
+      ...dialect,
+      format: false
+    })
+    assert.deepStrictEqual(adapted("Unknown parameter: 'verbosity'"), { ...dialect, verbosity: false })
+    // The value of a client, and what changes the answer, aren't left out, and the tools stay.
+    assert.isNull(adapted("Unsupported value: 'verbosity' does not support 'high' with this model."))
+    assert.isNull(adapted("Unsupported parameter: 'reasoning_effort'"))
+    assert.isNull(adapted("Invalid schema for response_format 'a': In context=(), 'type' is not permitted"))
+    assert.isNull(adapted("Unsupported parameter: 'parallel_tool_calls' is not supported with this model."))
+    assert.isNull(adapted("tool_choice 'required' is not supported by this server"))
+    assert.isNull(adapted("Unsupported parameter: 'temperature'"))
+    // What the request doesn't have isn't the cause.
+    const plain = { ...request, options: {} }
+    assert.isNull(adapted("response_format: json_schema is not supported", plain))
+    assert.isNull(adapted("Unknown parameter: 'verbosity'", plain))
+  })
+
+  it("leaves out the service's own tools alone, and never a call that the client demands", () => {
+    const own = { name: "calc", description: "", parameters: {} }
+    const clients = { ...own, name: "weather", param: "tools[2].parameters" }
+    const asked = (tools: ModelRequest["tools"], options: AnswerOptions = {}): ModelRequest => ({
+      ...request,
+      tools,
+      options
+    })
+    const complaint = "tools are not supported by this model"
+    const withoutTools = { ...dialect, ownTools: false }
+    const adapted = (wanted: ModelRequest, words = complaint) => adaptAnswer(dialect, words, wanted)
+    assert.deepStrictEqual(adapted(asked([own])), withoutTools)
+    assert.deepStrictEqual(adapted(asked([own, clients])), withoutTools)
+    assert.deepStrictEqual(adapted(asked([own, clients], { toolChoice: "required" })), withoutTools)
+    assert.isNull(adapted(asked([clients])))
+    assert.isNull(adapted(asked([own], { toolChoice: "required" })))
+    assert.isNull(adapted(asked([own, clients], { toolChoice: { name: "calc" } })))
+    assert.isNull(adapted(asked([own, clients]), "tools.1.custom.input_schema: it does not support oneOf"))
+    assert.isNull(adapted(asked([own, clients]), "Unsupported schema of function 'weather'"))
+    for (const encode of [encodeChatRequest, encodeResponsesRequest, encodeAnthropicRequest]) {
+      const body = encode("m", asked([own, clients]), withoutTools)
+      assert.notInclude(body, "calc")
+      assert.include(body, "weather")
+      assert.notProperty(parse(encode("m", asked([own]), withoutTools)), "tools")
+    }
   })
 
   it("says which option a protocol has no field for", () => {
@@ -203,15 +237,16 @@ describe("How a model is to answer", () => {
   })
 
   it("is named where a server refuses it", () => {
-    const options: AnswerOptions = { temperature: 1, topP: 0.1, stop: ["a"], seed: 1, toolChoice: "required" }
-    const refused = (message: string, given = options) =>
-      Effect.runSync(
-        toModelFailure(statusFault(400, { type: "error", label: "", message }), {
-          provider: "p",
-          model: "m",
-          options: given
-        })
-      ).parameter
+    const options: AnswerOptions = {
+      temperature: 1,
+      topP: 0.1,
+      stop: ["a"],
+      seed: 1,
+      toolChoice: "required",
+      reasoningEffort: "minimal"
+    }
+    const refused = (message: string, given = options, tools: ModelRequest["tools"] = []) =>
+      refusedParameter(message, { ...request, options: given, tools }, dialect)
     assert.strictEqual(
       refused("Unsupported parameter: 'temperature' is not supported with this model."),
       "temperature"
@@ -220,8 +255,19 @@ describe("How a model is to answer", () => {
     assert.strictEqual(refused("stop_sequences: each must contain non-whitespace"), "stop")
     assert.strictEqual(refused("Unknown parameter: 'seed'"), "seed")
     assert.strictEqual(refused("tool_choice is not supported"), "tool_choice")
-    assert.isUndefined(refused("the temperature of the prompt is bad", {}))
-    assert.isUndefined(refused("messages[0] must stop being empty"))
+    assert.strictEqual(refused("Forced tool use is not supported"), "tool_choice")
+    assert.strictEqual(refused("reasoning.effort: 'minimal' is not supported"), "reasoning.effort")
+    assert.isNull(refused("The `reasoning_content` must be passed back to the API."))
+    assert.isNull(refused("the temperature of the prompt is bad", {}))
+    assert.isNull(refused("messages[0] must stop being empty"))
+    const clients = { name: "weather", description: "", parameters: {}, param: "tools[2].parameters" }
+    const own = { name: "calc", description: "", parameters: {} }
+    const both = [own, clients]
+    assert.strictEqual(refused("tools are not supported", {}, both), "tools")
+    assert.strictEqual(refused("tools.1.custom.input_schema: no oneOf", {}, both), clients.param)
+    assert.strictEqual(refused("Invalid schema for function 'weather': bad", {}, both), clients.param)
+    assert.isNull(refused("tools.0.custom.input_schema: no oneOf", {}, both))
+    assert.isNull(refused("tools are not supported", {}, [own]))
   })
 
   it("keeps the images of messages that are merged", () => {

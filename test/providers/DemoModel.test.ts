@@ -9,9 +9,9 @@ import {
 } from "../../src/domain/ModelCall.ts"
 import { encodeAnthropicRequest } from "../../src/providers/AnthropicMessages.ts"
 import { callDemoModel, demoModel } from "../../src/providers/DemoModel.ts"
+import type { Dialect } from "../../src/providers/Dialect.ts"
 import { encodeChatRequest } from "../../src/providers/OpenAiChat.ts"
 import { encodeResponsesRequest } from "../../src/providers/OpenAiResponses.ts"
-import type { Dialect } from "../../src/providers/Protocol.ts"
 import { countTokens } from "../../src/providers/Tokenizer.ts"
 
 const user = (text: string): ModelMessage => ({ role: "user", text })
@@ -244,9 +244,9 @@ describe("the demo model with passages of a project", () => {
     const dialect: Dialect = {
       tokenParameter: "max_tokens",
       streamOptions: true,
-      tools: true,
+      ownTools: true,
       format: true,
-      hints: true
+      verbosity: true
     }
     for (const encode of [encodeChatRequest, encodeResponsesRequest, encodeAnthropicRequest]) {
       assert.strictEqual(encode("model", { ...plain, passages }, dialect), encode("model", plain, dialect))

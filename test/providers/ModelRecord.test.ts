@@ -53,7 +53,7 @@ describe("ModelRecord", () => {
 
   it("a failure counts for half after a minute, and a single one weighs little", () => {
     const record = new ModelRecord()
-    const nothing = { firstOutputSeconds: null, failureShare: 0, requests: 0, failures: 0 }
+    const nothing = { firstOutputSeconds: null, failureShare: 0, requests: 0, failures: 0, learned: [] }
     assert.deepStrictEqual(record.seen(0), nothing)
     record.failed(0)
     assert.deepInclude(record.seen(0), { requests: 1, failures: 1 })

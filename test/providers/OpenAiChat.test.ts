@@ -118,8 +118,8 @@ describe("OpenAiChat, the request", () => {
   )
 
   it.effect.each<readonly [string, string]>([
-    ["stream_options", "stream_options"],
-    ["max_tokens", "max_tokens"],
+    ["stream_options", "Unknown parameter: 'stream_options'"],
+    ["max_tokens", "Unsupported parameter: 'max_tokens' is not supported with this model."],
     ["tools", "tools are not supported by this model"]
   ])("leaves out %s where the server refuses it, and remembers that", ([field, complaint]) =>
     Effect.gen(function* () {
@@ -142,7 +142,7 @@ describe("OpenAiChat, the request", () => {
     Effect.gen(function* () {
       const { call, server } = yield* setUp
       const errorBody = JSON.stringify({
-        error: { message: "max_tokens and max_completion_tokens: too large" }
+        error: { message: "max_tokens and max_completion_tokens are not supported" }
       })
       yield* server.script(...Array.from({ length: 10 }, () => ({ status: 400, errorBody })))
       const failure = yield* Effect.flip(Stream.runDrain(call(request("hi"))))

@@ -12,8 +12,8 @@ import type {
   OutputMessage
 } from "../../src/domain/Conversation.ts"
 import { FileId, ItemId, ResponseId } from "../../src/domain/Ids.ts"
+import type { Dialect } from "../../src/providers/Dialect.ts"
 import { encodeChatRequest } from "../../src/providers/OpenAiChat.ts"
-import type { Dialect } from "../../src/providers/Protocol.ts"
 import { renderFile } from "../../src/responses/AttachedFiles.ts"
 import {
   turnTokens,
@@ -496,9 +496,9 @@ describe("PromptAssembly", () => {
           const dialect: Dialect = {
             tokenParameter: "max_tokens",
             streamOptions: true,
-            tools: knowsTools,
+            ownTools: knowsTools,
             format: true,
-            hints: true
+            verbosity: true
           }
           assert.isNull(templateProblem(encodeChatRequest("m", request, dialect)))
         }

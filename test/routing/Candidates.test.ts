@@ -15,7 +15,8 @@ const Health = Schema.Struct({
   firstOutputSeconds: Schema.NullOr(Seconds),
   failureShare: Schema.Union([Steps, Share]),
   requests: Schema.Literal(0),
-  failures: Schema.Literal(0)
+  failures: Schema.Literal(0),
+  learned: Schema.Tuple([])
 })
 
 const Model = Schema.Struct({
@@ -244,7 +245,7 @@ const order = (need: Need, balance: number, ...models: ReadonlyArray<Model>) =>
 
 const best = (need: Need, ...models: ReadonlyArray<Model>) => order(need, 50, ...models)[0]
 
-const untried: Model["health"] = { ...unknownHealth, requests: 0, failures: 0 }
+const untried: Model["health"] = { ...unknownHealth, requests: 0, failures: 0, learned: [] }
 
 const sick = (more: Partial<Model["health"]>): Partial<Model> => ({ health: { ...untried, ...more } })
 

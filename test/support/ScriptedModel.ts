@@ -70,7 +70,8 @@ const scriptedModelHealth: ModelHealth = {
   firstOutputSeconds: 0.5,
   failureShare: 0.25,
   requests: 3,
-  failures: 1
+  failures: 1,
+  learned: [{ part: "stream_options", sentence: "Unknown parameter: 'stream_options'", seconds: 540 }]
 }
 
 /**

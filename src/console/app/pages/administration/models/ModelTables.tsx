@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query"
-import type { ProviderHealth } from "../../../../../domain/Model.ts"
+import { learnedText, type ProviderHealth } from "../../../../../domain/Model.ts"
 import { formatNumber, formatShare } from "../../../text/format.ts"
 import { Badge } from "../../../ui/Badge.tsx"
 import { EmptyState } from "../../../ui/EmptyState.tsx"
@@ -23,7 +23,18 @@ const modelColumns: ReadonlyArray<Column<ModelRow>> = [
       </div>
     )
   },
-  { header: "Health", cell: ({ health }) => <State {...modelState(health)} /> },
+  {
+    header: "Health",
+    isProse: true,
+    cell: ({ health }) => (
+      <div className="space-y-1">
+        <State {...modelState(health)} />
+        {health.learned.map((part) => (
+          <p key={part.part}>{learnedText(part)}</p>
+        ))}
+      </div>
+    )
+  },
   {
     header: "Failures",
     isNumber: true,
