@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { CutReason, InputItem, OutputItem } from "../domain/Conversation.ts"
+import { IncompleteReason, InputItem, OutputItem } from "../domain/Conversation.ts"
 import { ConversationId, ProjectId, ResponseId } from "../domain/Ids.ts"
 import { ResponseUsage } from "./ResponseObject.ts"
 
@@ -61,7 +61,7 @@ export const ConversationTurn = Schema.Struct({
   model: Schema.String,
   input: Schema.Array(InputItem),
   output: Schema.Array(OutputItem),
-  incomplete_details: Schema.NullOr(Schema.Struct({ reason: CutReason })),
+  incomplete_details: Schema.NullOr(Schema.Struct({ reason: IncompleteReason })),
   usage: Schema.NullOr(ResponseUsage)
 }).annotate({ identifier: "ConversationTurn" })
 export type ConversationTurn = typeof ConversationTurn.Type

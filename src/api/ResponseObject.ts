@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { CutReason, type OutputItem, OwnOutputItem } from "../domain/Conversation.ts"
+import { IncompleteReason, type OutputItem, OwnOutputItem } from "../domain/Conversation.ts"
 import { ConversationId, ResponseId } from "../domain/Ids.ts"
 
 /** As counted by the model's provider, or estimated if it doesn't count. */
@@ -32,7 +32,7 @@ export const ResponseObject = Schema.Struct({
   conversation: Schema.Struct({ id: ConversationId }),
   completed_at: Schema.NullOr(Schema.Int),
   error: Schema.Null,
-  incomplete_details: Schema.NullOr(Schema.Struct({ reason: CutReason })),
+  incomplete_details: Schema.NullOr(Schema.Struct({ reason: IncompleteReason })),
   instructions: Schema.NullOr(Schema.String),
   max_output_tokens: Schema.NullOr(Schema.Int),
   max_tool_calls: Schema.Null,

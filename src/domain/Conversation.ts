@@ -177,6 +177,29 @@ export const outputWithoutPassages = (item: OutputItem): OutputItem =>
 export const CutReason = Schema.Literals(["max_output_tokens", "content_filter", "token_limit"])
 export type CutReason = typeof CutReason.Type
 
+/** Why an answer is not what the user asked for: it was cut, or the model ended it without a text. */
+export const IncompleteReason = Schema.Literals([...CutReason.literals, "no_text"])
+export type IncompleteReason = typeof IncompleteReason.Type
+
+/** Whether an answer ends without a text: with a message that says nothing. */
+const endsWithoutText = (output: ReadonlyArray<OutputItem>): boolean => {
+  const last = output.at(-1)
+  return last?.type === "message" && last.content.every(({ text }) => text.trim() === "")
+}
+
+/** What `incomplete_details` says of an answer. That it has no text is known by the answer, and stored nowhere else. */
+export const incompleteDetails = (
+  cut: CutReason | null,
+  output: ReadonlyArray<OutputItem>
+): { readonly reason: IncompleteReason } | null => {
+  if (cut !== null) return { reason: cut }
+  return endsWithoutText(output) ? { reason: "no_text" } : null
+}
+
+/** What cut the answer; null if the model ended it. */
+export const cutOf = (details: { readonly reason: IncompleteReason } | null): CutReason | null =>
+  details === null || details.reason === "no_text" ? null : details.reason
+
 /** What a response said besides its items, to be shown again. */
 export const TurnDetails = Schema.Struct({
   /** Unix epoch in milliseconds. */

@@ -18,6 +18,7 @@ import type {
 } from "../conversations/ConversationRows.ts"
 import { ListedConversations } from "../conversations/ListedConversations.ts"
 import { CurrentUser } from "../domain/Account.ts"
+import { incompleteDetails } from "../domain/Conversation.ts"
 import type { ConversationId, ProjectId, ResponseId } from "../domain/Ids.ts"
 import { Policy } from "../plans/Policy.ts"
 import { usageOf } from "../responses/TurnDetails.ts"
@@ -56,7 +57,7 @@ const turnObject = ({
   model,
   input,
   output,
-  incomplete_details: details?.incompleteReason == null ? null : { reason: details.incompleteReason },
+  incomplete_details: incompleteDetails(details?.incompleteReason ?? null, output),
   usage: details?.usage == null ? null : usageOf(details.usage)
 })
 

@@ -13,7 +13,7 @@ import { StoredResponses } from "../conversations/StoredResponses.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { CurrentUser } from "../domain/Account.ts"
 import { type RaisableAlarm, unless } from "../domain/Alarm.ts"
-import { outputWithoutPassages } from "../domain/Conversation.ts"
+import { cutOf, outputWithoutPassages } from "../domain/Conversation.ts"
 import { type DatabaseUnavailable, ResponseInterrupted } from "../domain/Errors.ts"
 import { ResponseId } from "../domain/Ids.ts"
 import { Drain } from "../http/Drain.ts"
@@ -55,7 +55,7 @@ const eventWithoutPassages = (event: EventBody): EventBody => {
 
 const statusOf = (event: EventBody): JobStatus | null => {
   if (event.type !== "response.completed") return null
-  return event.response.incomplete_details === null ? "completed" : "incomplete"
+  return cutOf(event.response.incomplete_details) === null ? "completed" : "incomplete"
 }
 
 /** Writes events to the log: without passages, unless readers are shown them. */

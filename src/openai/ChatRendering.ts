@@ -9,7 +9,7 @@ import type {
 import { shownId } from "../api/openai/ProfileIds.ts"
 import type { EventBody } from "../api/ResponseEvent.ts"
 import type { ResponseObject, ResponseUsage } from "../api/ResponseObject.ts"
-import type { FunctionCall, OutputItem } from "../domain/Conversation.ts"
+import { cutOf, type FunctionCall, type OutputItem } from "../domain/Conversation.ts"
 
 /**
  * The third rendering: from the core's events to an answer of Chat Completions. Of what the service's own tools do, only the text that
@@ -52,9 +52,8 @@ const usageOf = (usage: ResponseUsage | null): ChatUsage => ({
 const isFunctionCall = (item: OutputItem): item is FunctionCall => item.type === "function_call"
 
 const finishReason = ({ incomplete_details, output }: ResponseObject): FinishReason => {
-  if (incomplete_details !== null) {
-    return incomplete_details.reason === "content_filter" ? "content_filter" : "length"
-  }
+  const cut = cutOf(incomplete_details)
+  if (cut !== null) return cut === "content_filter" ? cut : "length"
   return output.some(isFunctionCall) ? "tool_calls" : "stop"
 }
 
@@ -70,6 +69,7 @@ const calledFunction = ({ arguments: args, call_id, name }: FunctionCall) => ({
 /** A whole answer. */
 export const renderCompletion = (response: ResponseObject, view: ChatView): ChatCompletion => {
   const texts = textsOf(response.output)
+  const written = texts.filter((text) => text !== "")
   const calls = response.output.filter(isFunctionCall).map(calledFunction)
   return {
     ...headOf(response),
@@ -79,7 +79,7 @@ export const renderCompletion = (response: ResponseObject, view: ChatView): Chat
         index: 0,
         message: {
           role: "assistant",
-          content: texts.length === 0 ? null : texts.join(betweenTexts),
+          content: texts.length === 0 ? null : written.join(betweenTexts),
           refusal: null,
           annotations: [],
           ...(calls.length === 0 ? {} : { tool_calls: calls })
@@ -129,6 +129,7 @@ export const makeChatRenderer = (view: ChatView): ((event: EventBody) => Readonl
         ]
 
   const textChunk = (itemId: string, text: string) => {
+    if (text === "" && lastText !== null) return []
     const separator = lastText === null || lastText === itemId ? "" : betweenTexts
     lastText = itemId
     return chunk({ content: separator + text }, null)

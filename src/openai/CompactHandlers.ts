@@ -11,7 +11,6 @@ import { unless } from "../domain/Alarm.ts"
 import { InvalidRequest, ModelFailure } from "../domain/Errors.ts"
 import { Drain } from "../http/Drain.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
-import { isNoAnswer } from "../responses/Events.ts"
 import { collect } from "../responses/EventStream.ts"
 import { Responses } from "../responses/Responses.ts"
 import { makeNamingPrevious } from "./Continuations.ts"
@@ -56,7 +55,7 @@ const compacted = (response: ResponseObject): CompactedResponse => ({
 })
 
 const isSummary = (response: ResponseObject): boolean =>
-  response.status === "completed" && response.incomplete_details === null && !isNoAnswer(response.output_text)
+  response.status === "completed" && response.incomplete_details === null
 
 const documented = Object.keys(CompactBody.fields)
 

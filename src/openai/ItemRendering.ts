@@ -1,7 +1,7 @@
 import { type IdKind, shownId } from "../api/openai/ProfileIds.ts"
 import type { Echo, Item, ResponseResource, TextPart } from "../api/openai/ResponseResource.ts"
 import type { ResponseObject } from "../api/ResponseObject.ts"
-import type { McpCall, OutputItem, OutputText } from "../domain/Conversation.ts"
+import { cutOf, type McpCall, type OutputItem, type OutputText } from "../domain/Conversation.ts"
 
 /**
  * Items and responses as clients of the OpenAI interface see them. The service's own tools and its search of files are shown only in
@@ -113,9 +113,9 @@ export const renderItem = (item: OutputItem, view: View): Item | null => {
 }
 
 const reasonOf = (details: ResponseObject["incomplete_details"]): ResponseResource["incomplete_details"] =>
-  details === null
-    ? null
-    : { reason: details.reason === "content_filter" ? "content_filter" : "max_output_tokens" }
+  details === null || details.reason === "token_limit"
+    ? details && { reason: "max_output_tokens" }
+    : { reason: details.reason }
 
 /** The last message of an answer that was cut is incomplete too. */
 const withCut = (output: ReadonlyArray<Item>, isCut: boolean): ReadonlyArray<Item> =>
@@ -127,7 +127,7 @@ const withCut = (output: ReadonlyArray<Item>, isCut: boolean): ReadonlyArray<Ite
 
 /** A whole response. */
 export const renderResponse = (response: ResponseObject, view: View): ResponseResource => {
-  const isCut = response.incomplete_details !== null
+  const isCut = cutOf(response.incomplete_details) !== null
   const output = response.output.flatMap((item) => renderItem(item, view) ?? [])
   return {
     ...view.echo,

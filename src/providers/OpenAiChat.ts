@@ -33,7 +33,8 @@ import {
   type Protocol,
   makeWithTools,
   messagesFor,
-  mergeSameRole
+  mergeSameRole,
+  toolCallsAsText
 } from "./Protocol.ts"
 import { decodingRepeated } from "./RepeatedEvent.ts"
 
@@ -41,15 +42,28 @@ import { decodingRepeated } from "./RepeatedEvent.ts"
 export const encodeChatRequest = (model: string, request: ModelRequest, dialect: Dialect): string => {
   const json = JSON.stringify({
     model,
-    messages: mergeSameRole(withFormat(messagesFor(request, dialect), request, dialect.format)).map(
-      encodeMessage
-    ),
+    messages: mergeSameRole(
+      unansweredAsText(withFormat(messagesFor(request, dialect), request, dialect.format))
+    ).map(encodeMessage),
     stream: true,
     ...(dialect.streamOptions ? { stream_options: { include_usage: true } } : {}),
     [dialect.tokenParameter]: request.maxOutputTokens,
     ...chatFields(request, dialect)
   })
   return offersTools(request, dialect) ? withTools(json, offeredTools(request, dialect)) : json
+}
+
+/** Strict servers and chat templates refuse a question behind tool results: such a round of calls is sent as text. */
+const unansweredAsText = (messages: ReadonlyArray<ModelMessage>): ReadonlyArray<ModelMessage> => {
+  const sent = [...messages]
+  for (const [index, { role }] of messages.entries()) {
+    let at = index - 1
+    if (role !== "user" || messages[at]?.role !== "tool") continue
+    while (messages[at]?.role === "tool") at--
+    const round = messages.slice(Math.max(0, at), index)
+    sent.splice(index - round.length, round.length, ...round.map(toolCallsAsText))
+  }
+  return sent
 }
 
 const encodeMessage = (message: ModelMessage): object => {

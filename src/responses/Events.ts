@@ -1,11 +1,11 @@
 import type { EventBody } from "../api/ResponseEvent.ts"
+import { startedResponse, type ResponseStart, type ResponseUsage } from "../api/ResponseObject.ts"
 import {
-  startedResponse,
-  type ResponseObject,
-  type ResponseStart,
-  type ResponseUsage
-} from "../api/ResponseObject.ts"
-import type { OutputItem, OutputMessage } from "../domain/Conversation.ts"
+  type CutReason,
+  incompleteDetails,
+  type OutputItem,
+  type OutputMessage
+} from "../domain/Conversation.ts"
 import type { ItemId } from "../domain/Ids.ts"
 import type { EndReason, ModelUsage } from "../domain/ModelCall.ts"
 import { storable, type StorablePiece, storablePiece } from "../domain/storable.ts"
@@ -132,26 +132,6 @@ const endMessage = (state: EventsState, nextId: () => ItemId, roundText: () => s
     rested.open === null ? [rested, none] : closeMessage(rested, rested.open, storable(roundText()))
   )
 
-/** Why there is no answer, in its place: an empty text would say nothing. */
-const whyNoAnswer = (reason: EndReason, isAfterCall: boolean): string => {
-  switch (reason) {
-    case "length":
-      return "(No answer: there was no room left for one within the bound on tokens.)"
-    case "token_limit":
-      return "(No answer: the limit of tokens was reached.)"
-    case "content_filter":
-      return "(No answer: the provider of the model withheld it.)"
-    case "stop":
-    case "tool_calls":
-      return isAfterCall
-        ? "(No answer: the model called tools, and wrote nothing after them.)"
-        : "(No answer: the model wrote nothing.)"
-  }
-}
-
-/** Whether a text stands in the place of an answer. */
-export const isNoAnswer = (text: string): boolean => text.startsWith("(No answer: ")
-
 const finish = (
   state: EventsState,
   part: Extract<GenerationPart, { type: "finish" }>,
@@ -162,10 +142,10 @@ const finish = (
     const last = ended.output.at(-1)?.type
     const finished = { ...ended, finish: part }
     if (last === "message" || last === "function_call") return [finished, none]
-    const text = whyNoAnswer(part.reason, last === "mcp_call")
-    return andThen(addText(finished, { text, carry: "" }, nextId), (written) =>
-      endMessage(written, nextId, () => text)
-    )
+    // The answer ends without a text: a message of one empty delta.
+    const id = nextId()
+    const empty = [...openMessage(id, ended.output.length), delta(id, ended.output.length, "")]
+    return andThen([finished, empty], (opened) => closeMessage(opened, id, ""))
   })
 
 const beginTool = (
@@ -267,9 +247,9 @@ const usageOf = (usage: ModelUsage): ResponseUsage => ({
   total_tokens: usage.inputTokens + usage.outputTokens
 })
 
-const incompleteDetails = (reason: EndReason): ResponseObject["incomplete_details"] => {
-  if (reason === "length") return { reason: "max_output_tokens" }
-  return reason === "content_filter" || reason === "token_limit" ? { reason } : null
+const cutBy = (reason: EndReason): CutReason | null => {
+  if (reason === "length") return "max_output_tokens"
+  return reason === "content_filter" || reason === "token_limit" ? reason : null
 }
 
 /** All text of the messages, which is all deltas. */
@@ -290,7 +270,7 @@ export const complete = (
     output: state.output,
     output_text: outputText(state.output),
     completed_at: completedAt,
-    incomplete_details: incompleteDetails(state.finish.reason),
+    incomplete_details: incompleteDetails(cutBy(state.finish.reason), state.output),
     usage: usageOf(state.finish.usage)
   }
 })

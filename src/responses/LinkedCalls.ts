@@ -14,8 +14,6 @@ export interface LinkedTurn {
   readonly items: ReadonlyArray<LinkedItem>
   /** Whether it begins with calls of an earlier turn. */
   readonly continues: boolean
-  /** Whether the next turn begins with calls of this one. */
-  readonly isContinued: boolean
 }
 
 const clientFunctions = "client"
@@ -89,8 +87,7 @@ export const linkCalls = (
     })
     return {
       items: [...first.toSorted(byId), ...own],
-      continues: first.length > 0,
-      isContinued: items.some((item) => item.type === "function_call" && moved.get(item) === turn + 1)
+      continues: first.length > 0
     }
   })
 }

@@ -17,7 +17,6 @@ import { linkCalls, type LinkedTurn } from "./LinkedCalls.ts"
 import {
   beginningTokens,
   begunByUser,
-  earlierMessages,
   filesOf,
   messagesOf,
   messagesTokens,
@@ -46,7 +45,7 @@ const framedTurn = (
 ): FramedTurn => {
   const shownElsewhere = filesOf(turn.items).filter((id) => !files.includes(id))
   const render = (show: ShowFile) =>
-    earlierMessages(turn, tools, showOnce(show, texts, new Set(shownElsewhere)), images)
+    messagesOf(turn, tools, showOnce(show, texts, new Set(shownElsewhere)), null, images)
   const messages = render((id) => frameOf(id, texts.get(id)))
   const beginning = beginningOf(turn)
   const tokens = messagesTokens(messages) + files.length * seamTokens + beginning
@@ -225,7 +224,7 @@ export interface Assembly {
   readonly assemble: (model: PromptModel, answerTokens: number) => Prompt
 }
 
-const noTurn: LinkedTurn = { items: [], continues: false, isContinued: false }
+const noTurn: LinkedTurn = { items: [], continues: false }
 
 export const makeAssembly = (parts: PromptParts): Assembly => {
   const linked = linkCalls([...parts.history.map(itemsOf), parts.items], parts.calls)

@@ -65,9 +65,6 @@ export const filesOf = (items: ReadonlyArray<StoredItem>): ReadonlyArray<FileId>
   )
 ]
 
-/** Stands for a missing answer: some chat templates demand one after each question, and after results. */
-const noAnswer = "(No answer.)"
-
 /** Precedes messages that begin with an answer: some chat templates demand that the user begins. */
 const unknownBeginning: ModelMessage = { role: "user", text: "[What was said before is left out.]" }
 
@@ -132,15 +129,9 @@ const plainMessages = (
   return messages
 }
 
-/** Adds the answers that templates demand. */
-const answered = (messages: ReadonlyArray<ModelMessage>): ReadonlyArray<ModelMessage> =>
-  messages.flatMap((message, index): ReadonlyArray<ModelMessage> => {
-    const missing: ModelMessage = { role: "assistant", text: noAnswer, toolCalls: [] }
-    if (message.role === "user" && messages[index - 1]?.role === "tool") return [missing, message]
-    const isBlank =
-      message.role === "assistant" && message.toolCalls.length === 0 && message.text.trim() === ""
-    return isBlank ? [missing] : [message]
-  })
+/** An answer without text, which servers refuse: the model said nothing, so nothing is sent. */
+const isBlank = (message: ModelMessage): boolean =>
+  message.role === "assistant" && message.toolCalls.length === 0 && message.text.trim() === ""
 
 /** The index of the first of the user's last messages in a row, which are the question. */
 export const questionStart = (items: ReadonlyArray<StoredItem>): number => {
@@ -151,8 +142,7 @@ export const questionStart = (items: ReadonlyArray<StoredItem>): number => {
 
 /**
  * The messages of a turn, with `knowledge` before the question. They begin with the user, except where they go on with calls of
- * an earlier turn, and an answer separates the results of calls from the next question. For a model without tools, calls and
- * results are plain text.
+ * an earlier turn. An answer without text is left out. For a model without tools, calls and results are plain text.
  */
 export const messagesOf = (
   { continues, items }: LinkedTurn,
@@ -162,26 +152,13 @@ export const messagesOf = (
   images: PromptImages = noImages
 ): ReadonlyArray<ModelMessage> => {
   const start = questionStart(items)
-  const messages = answered([
+  const messages = [
     ...plainMessages(items.slice(0, start), show, images),
     ...(knowledge === null ? [] : [knowledge]),
     ...plainMessages(items.slice(start), show, images)
-  ])
+  ].filter((message) => !isBlank(message))
   const begun = continues ? messages : begunByUser(messages)
   return tools ? begun : begun.map(toolCallsAsText)
-}
-
-/** The messages of an earlier turn, which end with an answer, or with what the next turn goes on with. */
-export const earlierMessages = (
-  turn: LinkedTurn,
-  tools: boolean,
-  show: ShowFile,
-  images: PromptImages = noImages
-): ReadonlyArray<ModelMessage> => {
-  const messages = messagesOf(turn, tools, show, null, images)
-  return turn.isContinued || messages.at(-1)?.role === "assistant"
-    ? messages
-    : [...messages, { role: "assistant", text: noAnswer, toolCalls: [] }]
 }
 
 /** The estimate for what may precede a turn that goes on with calls of an earlier one. */

@@ -1,7 +1,13 @@
 import { type ResponseObject, startedResponse } from "../api/ResponseObject.ts"
 import type { CommitTurn } from "../conversations/Conversations.ts"
 import type { StoredResponse } from "../conversations/StoredResponses.ts"
-import type { FunctionCall, InputItem, TurnDetails } from "../domain/Conversation.ts"
+import {
+  cutOf,
+  type FunctionCall,
+  incompleteDetails,
+  type InputItem,
+  type TurnDetails
+} from "../domain/Conversation.ts"
 import { outputText } from "./Events.ts"
 import { imagesOf, type PromptImages } from "./Images.ts"
 import { turnTokens } from "./PromptAssembly.ts"
@@ -16,7 +22,7 @@ const detailsOf = (response: ResponseObject, echo: unknown): TurnDetails => ({
     outputTokens: response.usage.output_tokens,
     reasoningTokens: response.usage.output_tokens_details.reasoning_tokens
   },
-  incompleteReason: response.incomplete_details?.reason ?? null,
+  incompleteReason: cutOf(response.incomplete_details),
   instructions: response.instructions,
   maxOutputTokens: response.max_output_tokens,
   previousResponseId: response.previous_response_id,
@@ -81,7 +87,7 @@ export const storedResponse = (stored: StoredResponse): ResponseObject => {
     output,
     output_text: outputText(output),
     completed_at: details?.completedAt ?? storedAt,
-    incomplete_details: details?.incompleteReason == null ? null : { reason: details.incompleteReason },
+    incomplete_details: incompleteDetails(details?.incompleteReason ?? null, output),
     usage: details?.usage == null ? null : usageOf(details.usage)
   }
 }

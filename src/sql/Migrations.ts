@@ -28,6 +28,7 @@ import ownConversations from "../../migrations/0026_own_conversations.ts"
 import tableHeaders from "../../migrations/0027_table_headers.ts"
 import unansweredQuestions from "../../migrations/0028_unanswered_questions.ts"
 import indexWrites from "../../migrations/0029_index_writes.ts"
+import inventedAnswers from "../../migrations/0031_invented_answers.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
 import { thisBuild } from "../settings/Build.ts"
 import { Database } from "./Database.ts"
@@ -62,7 +63,8 @@ const migrations = {
   "0026_own_conversations": ownConversations,
   "0027_table_headers": tableHeaders,
   "0028_unanswered_questions": unansweredQuestions,
-  "0029_index_writes": indexWrites
+  "0029_index_writes": indexWrites,
+  "0031_invented_answers": inventedAnswers
 }
 
 const numberOf = (name: string): number => Number.parseInt(name, 10)

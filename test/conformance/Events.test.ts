@@ -65,15 +65,39 @@ layer(TestApp.layer(), { excludeTestServices: true })("Events", (it) => {
     })
   )
 
-  it.effect("has at least one delta, which says so when the model says nothing", () =>
+  it.effect("has one empty delta when the model says nothing, which the next turn leaves out", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const model = yield* ScriptedModel
       yield* model.next(Stream.make(finish()))
       const reply = yield* call(`${app.url}/v1/responses`, { key: app.alice.key, body: { input: "Hi" } })
-      const { outputText, items } = assertGrammar(eventsOf(reply.text))
-      assert.strictEqual(outputText, "(No answer: the model wrote nothing.)")
+      const { items, last, outputText } = assertGrammar(eventsOf(reply.text))
+      assert.strictEqual(outputText, "")
       assert.strictEqual(items.length, 1)
+      assert.strictEqual(last.type, "response.completed")
+      if (last.type !== "response.completed") return
+      const { conversation_id, incomplete_details, status } = last.response
+      assert.deepStrictEqual([status, incomplete_details], ["completed", { reason: "no_text" }])
+
+      yield* model.next(says("ok"))
+      yield* call(`${app.url}/v1/responses`, {
+        key: app.alice.key,
+        body: { input: "And?", conversation_id, stream: false }
+      })
+      const { messages } = (yield* model.asked).at(-1)!.request
+      assert.deepStrictEqual(
+        messages.map(({ role, text: said }) => [role, said]),
+        [
+          ["user", "Hi"],
+          ["user", "And?"]
+        ]
+      )
+      const shown = yield* call(`${app.url}/v1/conversations/${conversation_id}`, {
+        key: app.alice.key
+      })
+      assert.deepNestedPropertyVal(JSON.parse(shown.text), "turns.data[0].incomplete_details", {
+        reason: "no_text"
+      })
     })
   )
 

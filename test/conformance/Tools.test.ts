@@ -190,7 +190,6 @@ layer(TestApp.layer(), { excludeTestServices: true })("tool calls", (it) => {
           ["tool", "noon"],
           ["assistant", "", "get_wind"],
           ["tool", "Error: The result of this call is not known."],
-          ["assistant", "(No answer.)"],
           ["user", "[result of an earlier call]\ncalm"]
         ]
       )

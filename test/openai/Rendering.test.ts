@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Schema, Stream } from "effect"
 import { ProfileEvent, type ProfileEventBody } from "../../src/api/openai/ResponseEvents.ts"
 import type { EventBody } from "../../src/api/ResponseEvent.ts"
+import { cutOf } from "../../src/domain/Conversation.ts"
 import { makeRenderer } from "../../src/openai/Rendering.ts"
 import { readRequest } from "../../src/openai/RequestReading.ts"
 import { collectRendered } from "../../src/openai/ResponsesHandlers.ts"
@@ -32,7 +33,7 @@ describe("The rendering for clients of OpenAI", () => {
         const end = core.at(-1)!
         if (end.type === "response.completed") {
           assert.strictEqual(text, end.response.output_text)
-          const isCut = end.response.incomplete_details !== null
+          const isCut = cutOf(end.response.incomplete_details) !== null
           assert.strictEqual(last.type, isCut ? "response.incomplete" : "response.completed")
         } else assert.strictEqual(last.type, "response.failed")
       })

@@ -15,7 +15,7 @@ export const foldChunks = (chunks: ReadonlyArray<ChatChunk>) => {
     if (choice === undefined) continue
     assert.isNull(finish, "nothing follows the finish but the usage")
     finish = choice.finish_reason
-    if (choice.delta.content) content = (content ?? "") + choice.delta.content
+    if (chunk !== first && choice.delta.content != null) content = (content ?? "") + choice.delta.content
     for (const { function: called, id, index } of choice.delta.tool_calls ?? []) {
       if (id !== undefined) {
         assert.strictEqual(index, calls.length)

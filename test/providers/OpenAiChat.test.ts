@@ -85,6 +85,23 @@ describe("OpenAiChat, the request", () => {
       })
   )
 
+  it.effect(
+    "sends a round of calls that a question follows as text, because strict servers refuse the question",
+    () =>
+      Effect.gen(function* () {
+        const { call, server } = yield* setUp
+        const open = [...conversation.slice(0, -1), { role: "user" as const, text: "And 2+2?" }]
+        yield* Stream.runDrain(call(request("", { messages: open, tools })))
+        const { body } = yield* server.request(0)
+        assert.deepStrictEqual(body["messages"], [
+          { role: "system", content: "Be brief." },
+          { role: "user", content: "1+1?" },
+          { role: "assistant", content: `[called calc with {"e":"1+1"}]` },
+          { role: "user", content: "[result of calc]\n2\n\nAnd 2+2?" }
+        ])
+      })
+  )
+
   it.effect.each([true, false])("puts messages of one role in a row into one (tools: %s)", (tools) =>
     Effect.gen(function* () {
       const { server, upstream } = yield* setUp

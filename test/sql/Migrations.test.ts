@@ -6,6 +6,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import retention from "../../migrations/0010_retention.ts"
+import inventedAnswers from "../../migrations/0031_invented_answers.ts"
 import { Accounts } from "../../src/auth/Accounts.ts"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
 import * as KeyToken from "../../src/auth/KeyToken.ts"
@@ -106,6 +107,40 @@ describe("The migrations", () => {
       assert.deepStrictEqual(
         stored.map(({ item }) => item),
         [{ ...call, results: [found(""), found("")] }, ...items.slice(1)]
+      )
+    })
+  )
+
+  it.effect("take away the texts that stood in the place of answers without a text", () =>
+    Effect.gen(function* () {
+      const { address, client } = yield* emptyDatabase
+      yield* migrate(address)
+      const id = randomUUID()
+      const message = (text: string) => ({
+        role: "assistant",
+        id,
+        type: "message",
+        content: [{ text, type: "output_text" }]
+      })
+      const quoted = 'He wrote "(No answer: the model wrote nothing.)"'
+      const items = ["(No answer: the model wrote nothing.)", quoted, "(No answer: none.)"].map(message)
+      const stored = yield* Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`INSERT INTO organizations (id, name) VALUES (${id}::uuid, 'o')`
+        yield* sql`INSERT INTO users (id, organization_id, email) VALUES (${id}::uuid, ${id}::uuid, 'u')`
+        yield* sql`INSERT INTO conversations (id, user_id, hidden) VALUES (${id}::uuid, ${id}::uuid, true)`
+        yield* sql`INSERT INTO turns (response_id, conversation_id, user_id, position, model, prompt_tokens)
+          VALUES (${id}::uuid, ${id}::uuid, ${id}::uuid, 0, 'm', 1)`
+        for (const [position, item] of items.entries()) {
+          yield* sql`INSERT INTO items (response_id, side, position, id, user_id, item) VALUES
+            (${id}::uuid, 'output', ${position}, ${id}::uuid, ${id}::uuid, ${JSON.stringify(item)}::json)`
+        }
+        yield* inventedAnswers
+        return yield* sql<{ item: string }>`SELECT item::text FROM items ORDER BY position`
+      }).pipe(Effect.provide(client))
+      assert.deepStrictEqual(
+        stored.map(({ item }) => item),
+        [message(""), ...items.slice(1)].map((item) => JSON.stringify(item))
       )
     })
   )

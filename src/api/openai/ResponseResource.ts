@@ -132,7 +132,7 @@ export const ResponseResource = Schema.Struct({
   status: Schema.Literals(["queued", "in_progress", "completed", "incomplete", "failed", "cancelled"]),
   error: Schema.NullOr(Schema.Struct({ code: Schema.String, message: Schema.String })),
   incomplete_details: Schema.NullOr(
-    Schema.Struct({ reason: Schema.Literals(["max_output_tokens", "content_filter"]) })
+    Schema.Struct({ reason: Schema.Literals(["max_output_tokens", "content_filter", "no_text"]) })
   ),
   /** The model that answers; before that is known, what the request named. */
   model: Schema.String,

@@ -1,5 +1,5 @@
 import { type MouseEvent, memo, useMemo } from "react"
-import type { CutReason } from "../../../../../domain/Conversation.ts"
+import type { IncompleteReason } from "../../../../../domain/Conversation.ts"
 import { CutNote } from "../../../ui/CutNote.tsx"
 import { Markdown } from "../markdown/Markdown.tsx"
 import { type Piece, type Source, sourcesOf } from "./pieces.ts"
@@ -7,7 +7,7 @@ import { SearchLine, ToolLine } from "./ToolLine.tsx"
 
 interface AnswerViewProps {
   readonly pieces: ReadonlyArray<Piece>
-  readonly cut: CutReason | null
+  readonly cut: IncompleteReason | null
   /** Whether more is to come. */
   readonly isGrowing: boolean
   readonly onOpen: (source: Source) => void

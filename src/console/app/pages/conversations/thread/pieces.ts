@@ -1,5 +1,5 @@
 import type { ResponseEvent } from "../../../../../api/ResponseEvent.ts"
-import type { CutReason, OutputItem } from "../../../../../domain/Conversation.ts"
+import type { IncompleteReason, OutputItem } from "../../../../../domain/Conversation.ts"
 import type { ResponseId } from "../../../../../domain/Ids.ts"
 
 /** What an answer consists of, in its order. */
@@ -115,7 +115,7 @@ export interface Answer {
   readonly model: string
   readonly pieces: ReadonlyArray<Piece>
   readonly isComplete: boolean
-  readonly cut: CutReason | null
+  readonly cut: IncompleteReason | null
   /** Why it failed after it had begun. */
   readonly failure: { readonly code: string; readonly message: string } | null
 }
