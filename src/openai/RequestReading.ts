@@ -172,6 +172,7 @@ const demandsOf = (body: CreateBody): Demands => {
     answer: answerOptions(body, toolChoice),
     ...(body.truncation === "disabled" ? { wholeHistory: true } : {}),
     branches: true,
+    passingInstructions: true,
     functionItems: true
   }
 }

@@ -34,6 +34,12 @@ export const isStored = ({ store }: ResponseRequest): boolean => store !== false
 /** The instructions of a request; null if there are none. */
 export const instructionsOf = ({ instructions }: ResponseRequest): string | null => instructions || null
 
+/** The instructions that a new conversation keeps as its system message. */
+export const keptInstructions = (
+  request: ResponseRequest,
+  { passingInstructions = false }: Pick<Demands, "passingInstructions">
+): string | null => (passingInstructions ? null : instructionsOf(request))
+
 const notStored = (turn: ConversationState): OpenedTurn => ({
   turn,
   conversationId: turn.conversationId,
@@ -42,6 +48,8 @@ const notStored = (turn: ConversationState): OpenedTurn => ({
   commit: () => Effect.void,
   lost: noAlarm
 })
+
+type TurnDemands = Pick<Demands, "branches" | "passingInstructions" | "replaces">
 
 type TurnFailure = ConversationNotFound | ResponseNotLast | ConversationBusy | DatabaseUnavailable
 
@@ -57,7 +65,7 @@ export class RequestTurn extends Context.Service<
     readonly open: (
       request: ResponseRequest,
       userId: UserId,
-      demands?: Pick<Demands, "branches" | "replaces">
+      demands?: TurnDemands
     ) => Effect.Effect<OpenedTurn, TurnFailure, Scope.Scope>
   }
 >()("parley/responses/RequestTurn") {
@@ -159,8 +167,9 @@ export class RequestTurn extends Context.Service<
       const open = Effect.fnUntraced(function* (
         request: ResponseRequest,
         userId: UserId,
-        { branches = false, replaces }: Pick<Demands, "branches" | "replaces"> = {}
+        demands: TurnDemands = {}
       ) {
+        const { branches = false, replaces } = demands
         if (branches && request.previous_response_id != null) {
           const { previous_response_id: previous } = request
           return yield* Effect.catchTag(
@@ -172,7 +181,7 @@ export class RequestTurn extends Context.Service<
         const { id, param } = yield* named(request, userId)
         if (replaces !== undefined && id !== null) return yield* openInPlace(userId, id, replaces)
         const turn: Effect.Effect<OpenedTurn, TurnFailure, Scope.Scope> = isStored(request)
-          ? leased(userId, id, instructionsOf(request))
+          ? leased(userId, id, keptInstructions(request, demands))
           : unstored(userId, id)
         return yield* Effect.catchTag(turn, "ConversationNotFound", () => new ConversationNotFound({ param }))
       })

@@ -26,6 +26,8 @@ export interface Demands {
   readonly branches?: boolean
   /** The last response of the conversation: it isn't continued, and the new turn takes the place of its turn. */
   readonly replaces?: ResponseId
+  /** The instructions hold for this response alone: a new conversation doesn't keep them. */
+  readonly passingInstructions?: boolean
   /** What names the project in errors, where that isn't `project_id`. */
   readonly projectParam?: string
   /** What is kept with the response for the interface that asked for it: JSON that only it reads. */

@@ -38,7 +38,7 @@ import { outputCheck } from "./OutputCheck.ts"
 import { ProjectKnowledge } from "./ProjectKnowledge.ts"
 import { filesOf } from "./PromptMessages.ts"
 import { RequestMedia } from "./RequestMedia.ts"
-import { instructionsOf, isStored, RequestTurn } from "./RequestTurn.ts"
+import { instructionsOf, isStored, keptInstructions, RequestTurn } from "./RequestTurn.ts"
 import type { Demands, ResponseRequest } from "./ResponseRequest.ts"
 import { withNamedAddresses } from "./ToolCalls.ts"
 import { turnContent } from "./TurnDetails.ts"
@@ -151,7 +151,12 @@ export class Responses extends Context.Service<
           const { calls, items } = yield* itemsAfter(turn, given, input)
           const onOutput = yield* answering(conversationId)
 
-          const { directions, instructions, systemMessage } = instructionsFor(request, turn, input)
+          const { directions, instructions, kept, systemMessage } = instructionsFor(
+            request,
+            turn,
+            input,
+            demands
+          )
           const parts = { systemMessage, directions, items, calls, tools: offer.tools }
           const found = membership === null ? null : yield* knowledge.search(membership, turn, items)
           const prepared = yield* attempts
@@ -187,7 +192,7 @@ export class Responses extends Context.Service<
           const start = { id, createdAt, model, conversationId, instructions, ...askedOf(request) }
           const store = (response: ResponseObject) =>
             opened.commit(
-              turnContent(response, { items, prepared, calls, systemMessage, echo: demands.echo })
+              turnContent(response, { items, prepared, calls, systemMessage: kept, echo: demands.echo })
             )
           const { meter } = account
           const outlet = new Outlet<EventBody>()
@@ -257,14 +262,25 @@ const answering = (conversationId: ConversationId) =>
     })
   })
 
-/** What the conversation keeps as its system message, and what holds for this response only. */
-const instructionsFor = (request: ResponseRequest, turn: ConversationState, input: IncomingInput) => {
+/**
+ * The system message that the conversation keeps, and the one of this response: the instructions of a request hold in the place of
+ * what the conversation keeps. Only a new conversation without a system message keeps them.
+ */
+const instructionsFor = (
+  request: ResponseRequest,
+  turn: ConversationState,
+  input: IncomingInput,
+  demands: Demands
+) => {
   const instructions = instructionsOf(request)
   const isNew = turn.turnCount === 0
-  // spec: ResponseRequestRequest, rules 2 and 3: a new conversation keeps them, an old one only uses them once.
+  // spec: ResponseRequestRequest, rules 2 and 3
+  const kept = turn.systemMessage ?? (isNew ? keptInstructions(request, demands) : null)
+  const systemMessage = instructions ?? kept
   return {
     instructions,
-    systemMessage: isNew ? (instructions ?? turn.systemMessage) : turn.systemMessage,
-    directions: [...(isNew || instructions === null ? [] : [instructions]), ...input.directions]
+    kept,
+    systemMessage,
+    directions: input.directions.filter((direction) => direction !== systemMessage)
   }
 }

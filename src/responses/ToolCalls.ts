@@ -196,9 +196,9 @@ const sourceOf = (text: string): AddressSource => ({ text, query: "" })
 
 /** What a model is given by others, apart from files. */
 export interface Given {
-  /** The conversation's own system message. */
+  /** The system message of this response. */
   readonly systemMessage: string | null
-  /** What holds for this response only, in the order of the request. */
+  /** Further texts that hold for this response only, in the order of the request. */
   readonly directions: ReadonlyArray<string>
   /** Earlier turns, oldest first. */
   readonly history: ReadonlyArray<StoredTurn>

@@ -261,7 +261,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /v1/responses", (it)
         const first = yield* answered({ input: "one", instructions: "Stay." })
         const conversation_id = first.response.conversation_id
         const second = yield* answered({ input: "two", conversation_id, instructions: "Only now." })
-        assert.deepStrictEqual(second.messages[0], system("Stay.\n\nOnly now."))
+        assert.deepStrictEqual(second.messages[0], system("Only now."))
         const third = yield* answered({ input: "three", conversation_id })
         assert.deepStrictEqual(third.messages[0], system("Stay."))
         assert.strictEqual(third.messages.length, 6)
@@ -461,23 +461,6 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /v1/responses", (it)
           assert.deepStrictEqual(messages[0], system(instructions))
         }
       })
-  )
-
-  it.effect("treats a conversation without a turn as new, however it came to be", () =>
-    Effect.gen(function* () {
-      const app = yield* TestApp
-      const model = yield* ScriptedModel
-      yield* model.next(Stream.concat(Stream.make(text("half")), Stream.fail(failure("cut"))))
-      const failed = yield* call(`${app.url}/v1/responses`, {
-        key: app.alice.key,
-        body: { input: "lost", instructions: "Lost." }
-      })
-      const conversation_id = assertGrammar(eventsOf(failed.text)).created.conversation_id
-      const next = yield* answered({ input: "one", conversation_id, instructions: "Kept." })
-      assert.deepStrictEqual(next.messages, [system("Kept."), user("one")])
-      const later = yield* answered({ input: "two", conversation_id })
-      assert.deepStrictEqual(later.messages[0], system("Kept."))
-    })
   )
 })
 
