@@ -80,6 +80,13 @@ export const dataHandlers = <Id extends string>(api: HttpApi.HttpApi<Id, AdminGr
         deleteUser: Effect.fnUntraced(function* ({ payload: { email, ...files } }) {
           return deletedUserBody(yield* erasure.deleteUser(email, yield* filesOf(files)))
         }, enveloped),
+        userHoldings: Effect.fnUntraced(function* ({ query }) {
+          const { files, projects } = yield* erasure.holdings(query.email)
+          return {
+            files,
+            projects: projects.map((project) => Struct.renameKeys(project, { isOnlyOwner: "is_only_owner" }))
+          }
+        }, enveloped),
         exportUser: ({ query }) => downloadOf(query.email).pipe(Effect.provideContext(services), enveloped),
         renameOrganization: ({ payload: { name, organization } }) =>
           accounts.renameOrganization(organization, name).pipe(Effect.map(organizationBody), enveloped),

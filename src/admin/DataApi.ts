@@ -34,6 +34,21 @@ export const DeletedUserBody = Schema.Struct({
 })
 export type DeletedUserBody = typeof DeletedUserBody.Type
 
+export const UserHoldingsBody = Schema.Struct({
+  files: Schema.Int,
+  projects: Schema.Array(
+    Schema.Struct({
+      id: ProjectId,
+      name: Schema.String,
+      /** Files of the user. */
+      files: Schema.Int,
+      /** Whether the project has no other owner who may sign in. */
+      is_only_owner: Schema.Boolean
+    })
+  )
+})
+export type UserHoldingsBody = typeof UserHoldingsBody.Type
+
 const conversationFields = {
   id: ConversationId,
   turns: Schema.Int,
@@ -73,7 +88,10 @@ const Position = Schema.NumberFromString.check(
 
 export class DataGroup extends HttpApiGroup.make("data")
   .add(
-    /** Erases what the user has stored. A user with files is deleted only with `files` or `files_to`. */
+    /**
+     * Erases what the user has stored. A user with files is deleted only with `files` or `files_to`, and the only
+     * owner of a project only with `files_to`: that user gets the projects, too.
+     */
     HttpApiEndpoint.post("deleteUser", "/users/delete", {
       payload: Schema.Struct({
         email: Email,
@@ -83,6 +101,11 @@ export class DataGroup extends HttpApiGroup.make("data")
       }),
       success: DeletedUserBody,
       error: Conflict
+    }).annotate(Access, "organization"),
+    /** What others notice of the deletion of a user. */
+    HttpApiEndpoint.get("userHoldings", "/users/holdings", {
+      query: owner,
+      success: UserHoldingsBody
     }).annotate(Access, "organization"),
     /** What the service keeps of the user, as a ZIP archive. */
     HttpApiEndpoint.get("exportUser", "/users/export", {

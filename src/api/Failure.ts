@@ -46,6 +46,12 @@ const forbidden = (code: string, message: string, param = "") =>
 const notFound = (code: string, message: string, param: string) =>
   failure(404, "not_found_error", code, message, { param })
 
+/** Where files of a user stand that other people see. */
+const inProjects = (projects: ReadonlyArray<{ readonly name: string; readonly files: number }>): string =>
+  projects.length === 0
+    ? ""
+    : `, in projects: ${projects.map(({ files, name }) => `${name} (${files})`).join(", ")}`
+
 const conflict = (code: string, message: string, param: string) =>
   failure(409, "invalid_request_error", code, message, { param })
 
@@ -458,12 +464,19 @@ const table: {
       "Files can be handed over only to another user of the same organization who isn't disabled.",
       "files_to"
     ),
-  UserHasFiles: ({ files }) =>
+  UserHasFiles: ({ files, projects }) =>
     conflict(
       "user_has_files",
-      `The user has ${files === 1 ? "a file" : `${files} files`}. Say what becomes of them: \`files\`: "erase", or \`files_to\` with ` +
-        "the e-mail address of the user who gets them.",
-      "files"
+      `The user has ${files === 1 ? "a file" : `${files} files`}${inProjects(projects)}. Say what becomes of them: \`files_to\` with ` +
+        'the e-mail address of the user who gets them, or `files`: "erase".',
+      "files_to"
+    ),
+  ProjectsLoseOwner: ({ projects }) =>
+    conflict(
+      "projects_lose_owner",
+      `The user is the only owner of projects: ${projects.join(", ")}. Name in \`files_to\` who gets them with the files, make another ` +
+        "member an owner, or delete the projects.",
+      "files_to"
     ),
   OrganizationNotEmpty: ({ projects, users }) =>
     conflict(

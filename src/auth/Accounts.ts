@@ -6,6 +6,7 @@ import {
   type FilesHeirUnsuitable,
   type LicenseForbids,
   type LastOwner,
+  type ProjectsLoseOwner,
   type OrganizationExists,
   type OrganizationNotEmpty,
   type OrganizationNotFound,
@@ -23,7 +24,7 @@ import { visible } from "../sql/visible.ts"
 import { makeOrganizationChanges } from "./OrganizationChanges.ts"
 import { makeOrganizations, type PlanRow } from "./Organizations.ts"
 import { makeUserChanges } from "./UserChanges.ts"
-import { type DeletedUser, makeUserDeletion } from "./UserDeletion.ts"
+import { type DeletedUser, makeUserDeletion, type PassProjects } from "./UserDeletion.ts"
 import { selectUsers, UserRow } from "./UserTable.ts"
 
 /**
@@ -99,14 +100,16 @@ export class Accounts extends Context.Service<
     ) => Effect.Effect<number, UserNotFound | RoleForbids | DatabaseUnavailable>
     /**
      * Removes by what the user is known and signs in, and frees the address; the answer is the user as it was. What the user has
-     * stored is the business of Erasure, by `deletedUsers`: files go to the user of the address `filesTo`, or are deleted.
+     * stored is the business of Erasure, by `deletedUsers`: files go to the user of the address `filesTo`, or are deleted. `passProjects`
+     * runs in the same transaction.
      */
     readonly deleteUser: (
       email: string,
-      filesTo: string | null
+      filesTo: string | null,
+      passProjects: PassProjects
     ) => Effect.Effect<
       User,
-      UserNotFound | RoleForbids | LastOwner | FilesHeirUnsuitable | DatabaseUnavailable
+      UserNotFound | RoleForbids | LastOwner | FilesHeirUnsuitable | ProjectsLoseOwner | DatabaseUnavailable
     >
     /** Deleted users whose rows are still there, some at a time, beginning after `after`. */
     readonly deletedUsers: (after?: UserId) => Effect.Effect<ReadonlyArray<DeletedUser>, DatabaseUnavailable>

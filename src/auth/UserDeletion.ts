@@ -3,7 +3,7 @@ import { SqlClient } from "effect/sql"
 import { makeAuditRecorder } from "../audit/AuditRecorder.ts"
 import type { User } from "../domain/Account.ts"
 import { aboutUser } from "../domain/AuditEntry.ts"
-import { FilesHeirUnsuitable } from "../domain/Errors.ts"
+import { type DatabaseUnavailable, FilesHeirUnsuitable, type ProjectsLoseOwner } from "../domain/Errors.ts"
 import { UserId } from "../domain/Ids.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { firstId } from "../sql/Paging.ts"
@@ -29,6 +29,12 @@ const DeletedRow = Schema.Struct({
   isSettled: Schema.Boolean
 })
 export type DeletedUser = typeof DeletedRow.Type
+
+/** Has the projects of a user whose deletion hasn't been committed passed to the heir, or refuses the deletion. */
+export type PassProjects = (
+  user: User,
+  heir: User | null
+) => Effect.Effect<void, ProjectsLoseOwner | DatabaseUnavailable>
 
 /** The methods of Accounts that delete users. */
 export const makeUserDeletion = Effect.gen(function* () {
@@ -67,12 +73,13 @@ export const makeUserDeletion = Effect.gen(function* () {
   })
 
   const deleteUser = Effect.fn("Accounts.deleteUser")(
-    function* (email: string, filesTo: string | null) {
+    function* (email: string, filesTo: string | null, passProjects: PassProjects) {
       yield* owners.lock
       const user = yield* locked(email)
       yield* owners.requireOther(user)
       const heir = filesTo === null ? null : yield* heirOf(user, filesTo)
       yield* strip(user, heir?.id ?? null)
+      yield* passProjects(user, heir)
       const details = { role: user.role, files_to: heir?.email ?? null }
       yield* audit.record({ action: "user.delete", ...aboutUser(user), details })
       return user

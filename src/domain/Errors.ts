@@ -347,7 +347,14 @@ export class FilesHeirUnsuitable extends Schema.TaggedError<FilesHeirUnsuitable>
 
 /** A user who has files is deleted only with a word about the files. */
 export class UserHasFiles extends Schema.TaggedError<UserHasFiles>()("UserHasFiles", {
-  files: Schema.Int
+  files: Schema.Int,
+  /** The projects that some of them are in. */
+  projects: Schema.Array(Schema.Struct({ name: Schema.String, files: Schema.Int }))
+}) {}
+
+/** Deleting the user would leave these projects without an owner. */
+export class ProjectsLoseOwner extends Schema.TaggedError<ProjectsLoseOwner>()("ProjectsLoseOwner", {
+  projects: Schema.Array(Schema.String)
 }) {}
 
 /** An organization is deleted when it has no users and projects, or together with them. */

@@ -1,6 +1,6 @@
 import { Context, Duration, Effect, Fiber, Layer, Option, Schedule, type Scope } from "effect"
 import { Accounts } from "../auth/Accounts.ts"
-import type { DeletedUser } from "../auth/UserDeletion.ts"
+import type { DeletedUser, PassProjects } from "../auth/UserDeletion.ts"
 import { Conversations } from "../conversations/Conversations.ts"
 import { ResponseJobs } from "../conversations/ResponseJobs.ts"
 import type { Organization, User } from "../domain/Account.ts"
@@ -11,12 +11,14 @@ import {
   OrganizationNotEmpty,
   type OrganizationNotFound,
   type ProjectNotFound,
+  type ProjectsLoseOwner,
   type RoleForbids,
   UserHasFiles,
   type UserNotFound
 } from "../domain/Errors.ts"
 import type { ProjectId, UserId } from "../domain/Ids.ts"
 import { FileStore } from "../files/FileStore.ts"
+import type { UserHolding } from "../retrieval/ProjectDeletion.ts"
 import { Projects } from "../retrieval/Projects.ts"
 import { Usage } from "../usage/Usage.ts"
 
@@ -29,6 +31,11 @@ const sweepEvery = "10 minutes"
 
 /** What becomes of the files of a deleted user. Null: nothing was said, which is fine for a user without files. */
 export type FilesOfUser = { readonly to: string } | "erase" | null
+
+export interface UserHoldings {
+  readonly files: number
+  readonly projects: ReadonlyArray<UserHolding>
+}
 
 /** What was erased of a user. */
 export interface Erased {
@@ -55,8 +62,16 @@ export class Erasure extends Context.Service<
       files: FilesOfUser
     ) => Effect.Effect<
       UserErasure,
-      UserNotFound | UserHasFiles | FilesHeirUnsuitable | RoleForbids | LastOwner | DatabaseUnavailable
+      | UserNotFound
+      | UserHasFiles
+      | FilesHeirUnsuitable
+      | ProjectsLoseOwner
+      | RoleForbids
+      | LastOwner
+      | DatabaseUnavailable
     >
+    /** What others notice of the deletion of a user: its files, and the projects that have some or no other owner. */
+    readonly holdings: (email: string) => Effect.Effect<UserHoldings, UserNotFound | DatabaseUnavailable>
     /**
      * With its contents: its projects, and its users with all they have, one after the other. If that breaks off, what was deleted
      * stays deleted, and the organization is there until it is deleted again.
@@ -87,12 +102,31 @@ export class Erasure extends Context.Service<
       const deleteUser = Effect.fn("Erasure.deleteUser")(function* (email: string, wanted: FilesOfUser) {
         const { id } = yield* accounts.findUserByEmail(email)
         const held = wanted === null ? yield* files.countOf(id) : 0
-        if (held > 0) return yield* new UserHasFiles({ files: held })
+        if (held > 0) {
+          const shown = (yield* projects.holdingsOf(id)).filter((project) => project.files > 0)
+          return yield* new UserHasFiles({ files: held, projects: shown })
+        }
+        return yield* remove(email, wanted, (user, heir) =>
+          projects.passProjects(user.id, heir?.email ?? null)
+        )
+      })
+
+      const remove = Effect.fnUntraced(function* (
+        email: string,
+        wanted: FilesOfUser,
+        passProjects: PassProjects
+      ) {
+        const { id } = yield* accounts.findUserByEmail(email)
         const filesTo = wanted === null || wanted === "erase" ? null : wanted.to
-        const user = yield* accounts.deleteUser(email, filesTo)
+        const user = yield* accounts.deleteUser(email, filesTo, passProjects)
         const heir = filesTo === null ? null : (yield* accounts.findUserByEmail(filesTo)).id
         const erased = yield* inBackground(eraseUser({ id, filesTo: heir }))
         return { user, erased: Option.getOrNull(erased) }
+      })
+
+      const holdings = Effect.fn("Erasure.holdings")(function* (email: string) {
+        const { id } = yield* accounts.findUserByEmail(email)
+        return { files: yield* files.countOf(id), projects: yield* projects.holdingsOf(id) }
       })
 
       const deleteProject = Effect.fn("Erasure.deleteProject")(function* (id: ProjectId) {
@@ -115,10 +149,10 @@ export class Erasure extends Context.Service<
         }
       })
 
-      /** Another request may have been first. */
+      /** Another request may have been first. The projects have gone before. */
       const deleteMember = (email: string) =>
-        deleteUser(email, "erase").pipe(
-          Effect.catchTag(["UserNotFound", "UserHasFiles", "FilesHeirUnsuitable"], () => Effect.void)
+        remove(email, "erase", () => Effect.void).pipe(
+          Effect.catchTag(["UserNotFound", "FilesHeirUnsuitable", "ProjectsLoseOwner"], () => Effect.void)
         )
       const deleteOwned = (id: ProjectId) =>
         Effect.catchTag(deleteProject(id), "ProjectNotFound", () => Effect.void)
@@ -160,7 +194,7 @@ export class Erasure extends Context.Service<
         Effect.delay(Duration.seconds(firstSweepSeconds)),
         Effect.forkScoped
       )
-      return Erasure.of({ deleteUser, deleteOrganization, deleteProject, sweep })
+      return Erasure.of({ deleteUser, holdings, deleteOrganization, deleteProject, sweep })
     })
   )
 }

@@ -108,7 +108,7 @@ const makeMembers = Effect.gen(function* () {
   /** Fails if that member is an owner, and the only one. */
   const requireOtherOwner = Effect.fnUntraced(function* ({ projectId }: ProjectMembership, email: string) {
     const found = yield* sql`
-      SELECT count(*) FILTER (WHERE lower(u.email) <> lower(${email})) > 0
+      SELECT count(*) FILTER (WHERE lower(u.email) <> lower(${email}) AND u.disabled_at IS NULL) > 0
         OR count(*) FILTER (WHERE lower(u.email) = lower(${email})) = 0 AS others
       FROM project_members m JOIN users u ON u.id = m.user_id
       WHERE m.project_id = ${projectId}::uuid AND m.role = 'owner'`.pipe(rowAs(OwnersRow))

@@ -1,12 +1,12 @@
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { makeAuditRecorder } from "../audit/AuditRecorder.ts"
-import { ProjectExists, ProjectNotFound } from "../domain/Errors.ts"
+import { ProjectExists, ProjectNotFound, ProjectsLoseOwner } from "../domain/Errors.ts"
 import { type OrganizationId, ProjectId, type UserId } from "../domain/Ids.ts"
 import { ProjectRole } from "../domain/Project.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowsAs } from "../sql/rows.ts"
-import { entryOf } from "./ProjectChanges.ts"
+import { entryOf, makeProjectChanges } from "./ProjectChanges.ts"
 import { makeProjectTable } from "./ProjectTable.ts"
 
 /** Deleted projects that one statement lists. */
@@ -27,6 +27,78 @@ const MembershipRow = Schema.Struct({
   addedAt: Schema.DateTimeUtcFromDate
 })
 export type UserMembership = typeof MembershipRow.Type
+
+const HoldingRow = Schema.Struct({
+  id: ProjectId,
+  name: Schema.String,
+  /** Files of the user in the project. */
+  files: Schema.Int,
+  /** Whether no other owner of the project may sign in. */
+  isOnlyOwner: Schema.Boolean
+})
+/** A project that others notice the deletion of the user by. */
+export type UserHolding = typeof HoldingRow.Type
+
+/** The methods of Projects about all projects of one user. */
+export const makeUserProjects = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const changes = yield* makeProjectChanges
+
+  const holdings = (id: UserId) =>
+    sql`SELECT * FROM (
+        SELECT p.id, p.name,
+          (SELECT count(*)::int FROM project_files JOIN files f ON f.id = file_id
+            WHERE project_id = p.id AND f.user_id = ${id}::uuid) AS files,
+          EXISTS (SELECT FROM project_members WHERE project_id = p.id AND user_id = ${id}::uuid AND role = 'owner')
+            AND NOT EXISTS (
+              SELECT FROM project_members m JOIN users u ON u.id = m.user_id
+              WHERE m.project_id = p.id AND m.role = 'owner' AND u.id <> ${id}::uuid AND u.disabled_at IS NULL
+            ) AS is_only_owner
+        FROM projects p JOIN users u ON u.organization_id = p.organization_id
+        WHERE u.id = ${id}::uuid AND p.deleted_at IS NULL
+      ) AS held WHERE files > 0 OR is_only_owner ORDER BY name, id LIMIT ${membershipsMax}`.pipe(
+      rowsAs(HoldingRow)
+    )
+
+  const passProjects = Effect.fn("Projects.passProjects")(
+    function* (id: UserId, heir: string | null) {
+      // Other changes of their members wait until the transaction ends.
+      yield* sql`SELECT id FROM projects WHERE deleted_at IS NULL AND EXISTS (
+          SELECT FROM project_members WHERE project_id = projects.id AND user_id = ${id}::uuid AND role = 'owner'
+        ) ORDER BY id FOR NO KEY UPDATE`
+      const alone = (yield* holdings(id)).filter(({ isOnlyOwner }) => isOnlyOwner)
+      if (heir === null) {
+        if (alone.length > 0) return yield* new ProjectsLoseOwner({ projects: alone.map(({ name }) => name) })
+        return
+      }
+      // The heir and the projects are locked.
+      yield* Effect.forEach(alone, (project) => changes.addMember(project.id, heir, "owner"), {
+        discard: true
+      }).pipe(Effect.catchTag(["ProjectNotFound", "UserNotFound", "UserOfOtherOrganization"], Effect.die))
+    },
+    (effect) => orUnavailable(sql.withTransaction(effect))
+  )
+
+  const removeUser = Effect.fn("Projects.removeUser")(
+    (id: UserId) => Effect.asVoid(sql`DELETE FROM project_members WHERE user_id = ${id}`),
+    orUnavailable
+  )
+
+  const membershipsOf = Effect.fn("Projects.membershipsOf")(
+    (id: UserId) =>
+      sql`
+        SELECT p.id, p.name, m.role, m.created_at AS added_at FROM project_members m JOIN projects p ON p.id = m.project_id
+        WHERE m.user_id = ${id} ORDER BY p.id LIMIT ${membershipsMax}`.pipe(rowsAs(MembershipRow)),
+    orUnavailable
+  )
+
+  return {
+    holdingsOf: Effect.fn("Projects.holdingsOf")(holdings, orUnavailable),
+    passProjects,
+    removeUser,
+    membershipsOf
+  }
+})
 
 /** The methods of Projects that rename and delete projects. */
 export const makeProjectDeletion = Effect.gen(function* () {
@@ -99,26 +171,11 @@ export const makeProjectDeletion = Effect.gen(function* () {
     return rows.map((row) => row.id)
   }, orUnavailable)
 
-  const removeUser = Effect.fn("Projects.removeUser")(
-    (id: UserId) => Effect.asVoid(sql`DELETE FROM project_members WHERE user_id = ${id}`),
-    orUnavailable
-  )
-
-  const membershipsOf = Effect.fn("Projects.membershipsOf")(
-    (id: UserId) =>
-      sql`
-        SELECT p.id, p.name, m.role, m.created_at AS added_at FROM project_members m JOIN projects p ON p.id = m.project_id
-        WHERE m.user_id = ${id} ORDER BY p.id LIMIT ${membershipsMax}`.pipe(rowsAs(MembershipRow)),
-    orUnavailable
-  )
-
   return {
     rename,
     delete: deleteProject,
     deletedProjects,
     eraseSome,
-    someOf,
-    removeUser,
-    membershipsOf
+    someOf
   }
 })

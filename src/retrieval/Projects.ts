@@ -10,6 +10,7 @@ import {
   type ProjectMemberNotFound,
   ProjectNotFound,
   ProjectOwnerMissing,
+  type ProjectsLoseOwner,
   type UserNotFound,
   type UserOfOtherOrganization
 } from "../domain/Errors.ts"
@@ -18,7 +19,12 @@ import type { CorpusFile, CorpusStatus, Project, ProjectMember, ProjectRole } fr
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { pageOf } from "../sql/Paging.ts"
 import { makeProjectChanges, requireUser } from "./ProjectChanges.ts"
-import { makeProjectDeletion, type UserMembership } from "./ProjectDeletion.ts"
+import {
+  makeProjectDeletion,
+  makeUserProjects,
+  type UserHolding,
+  type UserMembership
+} from "./ProjectDeletion.ts"
 import { makeCorpusTable, makeProjectTable } from "./ProjectTable.ts"
 import type { Retrieval } from "./Retrieval.ts"
 
@@ -100,6 +106,13 @@ export class Projects extends Context.Service<
     readonly eraseSome: (id: ProjectId) => Effect.Effect<number, DatabaseUnavailable>
     readonly someOf: (id: OrganizationId) => Effect.Effect<ReadonlyArray<ProjectId>, DatabaseUnavailable>
     readonly membershipsOf: (id: UserId) => Effect.Effect<ReadonlyArray<UserMembership>, DatabaseUnavailable>
+    /** The projects with files of a user, and those that would be without an owner. */
+    readonly holdingsOf: (id: UserId) => Effect.Effect<ReadonlyArray<UserHolding>, DatabaseUnavailable>
+    /** Makes the user of the address `heir` an owner of the projects that have no other one; fails if there is no heir. */
+    readonly passProjects: (
+      id: UserId,
+      heir: string | null
+    ) => Effect.Effect<void, ProjectsLoseOwner | DatabaseUnavailable>
     /** Ends every membership of a user. */
     readonly removeUser: (id: UserId) => Effect.Effect<void, DatabaseUnavailable>
   }
@@ -111,6 +124,7 @@ export class Projects extends Context.Service<
       const corpus = yield* makeCorpusTable
       const changes = yield* makeProjectChanges
       const deletion = yield* makeProjectDeletion
+      const ofUser = yield* makeUserProjects
 
       const list = Effect.fn("Projects.list")(function* (query: {
         readonly name: string | null
@@ -147,7 +161,7 @@ export class Projects extends Context.Service<
         return pageOf(yield* corpus.page(id, query.status, query.after))
       }, orUnavailable)
 
-      return Projects.of({ ...changes, ...deletion, list, get, members, fileOwner, files })
+      return Projects.of({ ...changes, ...deletion, ...ofUser, list, get, members, fileOwner, files })
     })
   ).pipe(Layer.provide(SecureRandom.layerWebCrypto))
 }

@@ -189,6 +189,7 @@ browserTests("The administration:", (it) => {
         async (page) => {
           await button(page, "Delete…").click()
           const dialog = page.getByRole("dialog", { name: `Delete ${email}?` })
+          await dialog.getByText("The user has 1 file.").waitFor()
           await dialog.getByLabel("Files of the user").selectOption("Hand them over to another user")
           const owner = dialog.getByLabel("New owner’s e-mail address")
           await owner.fill("nobody@example.com")

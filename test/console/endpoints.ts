@@ -189,6 +189,7 @@ export const expectations: Readonly<Record<string, Expected>> = {
     admitted: organization,
     sample: ({ email }) => ({ body: { email, files: "erase" } })
   },
+  "data.userHoldings": { admitted: organization, sample: ofUser },
   "data.exportUser": { admitted: [], sample: ofUser },
   "data.renameOrganization": {
     admitted: installation,

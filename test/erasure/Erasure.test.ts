@@ -17,7 +17,7 @@ import { newResponse, spending } from "../usage/asking.ts"
 import { erasureLayer, letItSettle, someone, someTenant, tablesWith, textOf } from "./fixtures.ts"
 
 /** Statements of one deletion, and some more. */
-const statementsMax = 36
+const statementsMax = 42
 
 const becomeOwner = Effect.fnUntraced(function* (id: string) {
   const sql = yield* SqlClient.SqlClient
@@ -127,6 +127,55 @@ layer(erasureLayer, { excludeTestServices: true })("Deleting", (it) => {
     })
   )
 
+  it.effect("the only owner of a project needs an heir, who becomes its owner", () =>
+    Effect.gen(function* () {
+      const accounts = yield* Accounts
+      const erasure = yield* Erasure
+      const projects = yield* Projects
+      const { file, organization, project, user } = yield* someTenant
+      const [heir, disabled] = [yield* someone(organization.name), yield* someone(organization.name)]
+      yield* projects.addMember(project.id, user.email, "owner")
+      yield* projects.addMember(project.id, disabled.user.email, "owner")
+      yield* accounts.setDisabled(disabled.user.email, true)
+      assert.deepStrictEqual(yield* erasure.holdings(user.email), {
+        files: 1,
+        projects: [{ id: project.id, name: project.name, files: 1, isOnlyOwner: true }]
+      })
+      const refused = yield* Effect.flip(erasure.deleteUser(user.email, null))
+      assert.deepInclude(refused, { _tag: "UserHasFiles", files: 1 })
+      const { entries, value } = yield* added(Effect.flip(erasure.deleteUser(user.email, "erase")))
+      assert.deepInclude(value, { _tag: "ProjectsLoseOwner", projects: [project.name] })
+      assert.isEmpty(entries)
+      assert.strictEqual((yield* countsOf(user.id)).files, 1)
+
+      yield* erasure.deleteUser(user.email, { to: heir.user.email })
+      const { data } = yield* projects.members(project.id)
+      assert.deepStrictEqual(
+        data.map(({ email, role }) => ({ email, role })).filter(({ email }) => email !== disabled.user.email),
+        [{ email: heir.user.email, role: "owner" }]
+      )
+      assert.deepInclude((yield* projects.files(project.id, { status: null })).data[0], {
+        fileId: file.id,
+        owner: heir.user.email
+      })
+    })
+  )
+
+  it.effect("two owners of a project at once leaves one of them", () =>
+    Effect.gen(function* () {
+      const erasure = yield* Erasure
+      const projects = yield* Projects
+      const { organization, project, user } = yield* someTenant
+      const other = yield* someone(organization.name)
+      for (const { email } of [user, other.user]) yield* projects.addMember(project.id, email, "owner")
+      const tags = yield* Effect.all(
+        [user, other.user].map(({ email }) => tagOf(erasure.deleteUser(email, "erase"))),
+        { concurrency: "unbounded" }
+      )
+      assert.strictEqual(tags.filter((tag) => tag === "ProjectsLoseOwner").length, 1)
+    })
+  )
+
   it.effect("a user refuses to hand files over to who can't have them", () =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
@@ -172,7 +221,7 @@ layer(erasureLayer, { excludeTestServices: true })("Deleting", (it) => {
       const accounts = yield* Accounts
       const { organization, user } = yield* someTenant
       const heir = yield* someone(organization.name)
-      yield* accounts.deleteUser(user.email, heir.user.email)
+      yield* accounts.deleteUser(user.email, heir.user.email, () => Effect.void)
       assert.strictEqual((yield* countsOf(user.id)).rows, 1)
       yield* (yield* Erasure).sweep
       assert.strictEqual((yield* countsOf(user.id)).rows, 0)

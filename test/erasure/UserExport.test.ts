@@ -75,7 +75,7 @@ layer(Layer.provideMerge(UserExport.layer, erasureLayer), { excludeTestServices:
         assert.deepInclude(account.keys[0], { id: key.id, name: key.name, hint: key.hint })
         assert.deepInclude(account.identities[0], { issuer: "https://login.example.com" })
         assert.deepInclude(account.sessions[0], { address: "192.0.2.1", user_agent: "test" })
-        assert.deepInclude(account.projects[0], { id: project.id, name: project.name, role: "owner" })
+        assert.deepInclude(account.projects[0], { id: project.id, name: project.name, role: "member" })
         assert.strictEqual(account.limits.daily.limit, 1_000_000)
         assert.strictEqual(files.get(`files/${file.id}/lighthouse.plain`), textOf(user))
         assert.deepInclude(linesOf(files, "conversations.jsonl").at(-1), {

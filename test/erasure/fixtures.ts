@@ -66,7 +66,7 @@ export const someone = Effect.fnUntraced(function* (organization: string) {
     SELECT response_id, 0, ${JSON.stringify([{ type: "error", message: user.email }])}::json FROM job`
   const file = yield* upload(user.id, textOf(user), { filename: "lighthouse.plain" })
   const project = yield* projects.create(randomUUID(), organization)
-  yield* projects.addMember(project.id, user.email, "owner")
+  yield* projects.addMember(project.id, user.email, "member")
   yield* projects.addFile(project.id, file.id)
   const caller = yield* apiKeys.authenticate(Redacted.make(Redacted.value(key.key)))
   yield* usage.record(spending(caller, newResponse(), 7))

@@ -82,6 +82,12 @@ export const userQuery = (email: string) =>
     queryFn: asking(({ accounts }) => accounts.listUsers({ query: { email } }))
   })
 
+export const holdingsQuery = (email: string) =>
+  queryOptions({
+    queryKey: [administration, "holdings", email],
+    queryFn: asking(({ data }) => data.userHoldings({ query: { email } }))
+  })
+
 export const limitsQuery = (email: string) =>
   queryOptions({
     queryKey: [administration, "limits", email],

@@ -1,5 +1,7 @@
+import { useQuery } from "@tanstack/react-query"
 import { useNavigate } from "@tanstack/react-router"
 import { useState } from "react"
+import type { UserHoldingsBody } from "../../../../../admin/DataApi.ts"
 import { pagePaths } from "../../../../PagePaths.ts"
 import { ConfirmationField } from "../../../ui/ConfirmationField.tsx"
 import { FormDialog } from "../../../ui/FormDialog.tsx"
@@ -7,6 +9,7 @@ import { Select } from "../../../ui/Select.tsx"
 import { TextField } from "../../../ui/TextField.tsx"
 import { showToast } from "../../../ui/toasts.ts"
 import { useChange } from "../change.ts"
+import { holdingsQuery } from "../lists.ts"
 import type { UserDialogProps } from "./RoleDialog.tsx"
 
 interface Values extends Record<string, unknown> {
@@ -15,9 +18,27 @@ interface Values extends Record<string, unknown> {
 }
 
 const choices = [
-  { value: "erase", label: "Erase them" },
-  { value: "hand_over", label: "Hand them over to another user" }
+  { value: "hand_over", label: "Hand them over to another user" },
+  { value: "erase", label: "Erase them" }
 ]
+
+const filesText = (files: number): string => (files === 1 ? "1 file" : `${files} files`)
+
+/** What others notice of the deletion. */
+const holdingsText = ({ files, projects }: UserHoldingsBody): string => {
+  const shown = projects.filter((project) => project.files > 0)
+  const owned = projects.filter((project) => project.is_only_owner)
+  const inProjects = shown.map((project) => `${project.name} (${project.files})`).join(", ")
+  return [
+    `The user has ${filesText(files)}.`,
+    ...(shown.length === 0 ? [] : [`In projects, where others use them: ${inProjects}.`]),
+    ...(owned.length === 0
+      ? []
+      : [
+          `Only owner of: ${owned.map(({ name }) => name).join(", ")}. Who gets the files becomes their owner.`
+        ])
+  ].join(" ")
+}
 
 /** What becomes of the files, as the request says it. */
 const filesPayload = ({ files, files_to: to = "" }: Values) =>
@@ -26,7 +47,9 @@ const filesPayload = ({ files, files_to: to = "" }: Values) =>
 /** Deletes a user with what it has stored, once the address was typed. */
 export const DeleteDialog = ({ onClose, user: { email } }: UserDialogProps) => {
   const navigate = useNavigate()
-  const [files, setFiles] = useState("erase")
+  const { data: holdings } = useQuery(holdingsQuery(email))
+  const [chosen, setFiles] = useState<string | null>(null)
+  const files = chosen ?? (holdings?.projects.length === 0 ? "erase" : "hand_over")
   const deleting = useChange(
     (values: Values) =>
       ({ data }) =>
@@ -46,6 +69,7 @@ export const DeleteDialog = ({ onClose, user: { email } }: UserDialogProps) => {
       saveLabel="Delete user"
       saving={deleting}
     >
+      {holdings === undefined ? null : <p>{holdingsText(holdings)}</p>}
       <Select
         choices={choices}
         label="Files of the user"
