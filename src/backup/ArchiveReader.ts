@@ -1,5 +1,7 @@
 import { createReadStream } from "node:fs"
-import type { Readable } from "node:stream"
+import { open } from "node:fs/promises"
+import { Readable } from "node:stream"
+import { pipeline } from "node:stream/promises"
 import { createZstdDecompress } from "node:zlib"
 import { Effect, Fiber, Schema, Stream } from "effect"
 import { Hex } from "effect/encoding"
@@ -18,7 +20,7 @@ import {
   sumLine,
   textBytesMax
 } from "./ArchiveFormat.ts"
-import { type BackupKeys, decrypted } from "./Encryption.ts"
+import { type BackupKeys, decrypted, packingOf } from "./Encryption.ts"
 
 /** A member that is being read. All of `body` has to be read. */
 export interface ReadMember {
@@ -55,18 +57,48 @@ const feedChunk = (extract: Extract, chunk: Uint8Array) =>
     extract.on("close", settle)
   })
 
+/** The length of what may follow the frame that holds the archive: Node's compressor sometimes adds a frame without content. */
+const emptyFrameBytesMax = 64
+
+const bytesFrom = async (path: string, start: number): Promise<Uint8Array> => {
+  const handle = await open(path)
+  try {
+    const { buffer, bytesRead } = await handle.read({
+      buffer: Buffer.alloc(emptyFrameBytesMax + 1),
+      position: start
+    })
+    return buffer.subarray(0, bytesRead)
+  } finally {
+    await handle.close()
+  }
+}
+
+/** Node's decompressor stops at the end of a frame, and ignores what follows in the same piece of the file. */
+const checkEnd = async (path: string, frameEnd: number) => {
+  const rest = await bytesFrom(path, frameEnd)
+  if (rest.length === 0) return
+  const decompressor = createZstdDecompress()
+  let content = 0
+  await pipeline(Readable.from([rest]), decompressor, async (pieces: AsyncIterable<Uint8Array>) => {
+    for await (const { length } of pieces) content += length
+  })
+  if (content > 0 || decompressor.bytesWritten < rest.length) throw new Error("it goes on after its end")
+}
+
 /** Takes in the whole file. An error behind the last member counts as well: the end of the file may be cut off or altered. */
 const feed = async (path: string, keys: BackupKeys, file: Readable, extract: Extract) => {
   const decompressor = createZstdDecompress()
-  file.on("error", (error) => decompressor.destroy(error))
   try {
-    const bytes = await decrypted(path, file, keys)
-    bytes.on("error", (error) => decompressor.destroy(error))
-    for await (const chunk of bytes.pipe(decompressor)) {
-      const taken: Uint8Array = chunk
-      if (extract.destroyed) return
-      await feedChunk(extract, taken)
-    }
+    const packing = await packingOf(path)
+    const bytes = await decrypted(path, packing, file, keys)
+    await pipeline(bytes, decompressor, async (chunks: AsyncIterable<Uint8Array>) => {
+      for await (const chunk of chunks) {
+        if (extract.destroyed) return
+        await feedChunk(extract, chunk)
+      }
+    })
+    // What is encrypted has its own end, without which it can't be read.
+    if (packing === "plain" && !extract.destroyed) await checkEnd(path, decompressor.bytesWritten)
     extract.end()
   } catch (error) {
     extract.destroy(error instanceof Error ? error : new Error(String(error)))

@@ -69,9 +69,13 @@ export const hasKeyFor = (packing: Packing, { identity, passphrase }: BackupKeys
   (packing === "passphrase" && passphrase !== null) ||
   (packing === "recipient" && identity !== null)
 
-/** The bytes of the file at `path` decrypted; fails with `BackupFailed` where the settings hold no key that fits. */
-export const decrypted = async (path: string, bytes: Readable, keys: BackupKeys): Promise<Readable> => {
-  const packing = await packingOf(path)
+/** The bytes of the file at `path`, which is packed so, decrypted; fails with `BackupFailed` where the settings hold no key that fits. */
+export const decrypted = async (
+  path: string,
+  packing: Packing,
+  bytes: Readable,
+  keys: BackupKeys
+): Promise<Readable> => {
   if (packing === "none") throw new BackupFailed({ message: `${path} is not a backup of parley.` })
   if (packing === "plain") return bytes
   if (!hasKeyFor(packing, keys)) {

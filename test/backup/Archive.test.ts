@@ -114,6 +114,34 @@ describe("An archive", () => {
       }).pipe(Effect.scoped)
   )
 
+  it.effect.each([{ kind: "plain" }, { kind: "encrypted" }])(
+    "whose end is cut, extended, repeated or altered is refused: $kind",
+    ({ kind }) =>
+      Effect.gen(function* () {
+        const path = join(yield* scratch, "a.backup")
+        const mine = yield* Effect.promise(() => generateX25519Identity())
+        const recipient = yield* Effect.promise(() => identityToRecipient(mine))
+        yield* written(path, few, { ...noKeys, recipients: kind === "plain" ? null : [recipient] })
+        const keys = { ...noKeys, identity: Redacted.make(mine) }
+        const bytes = yield* Effect.promise(() => readFile(path))
+        assert.deepStrictEqual(yield* read(path, keys), [...few])
+        const altered = [-1, -5, -8].map((at) => {
+          const copy = Buffer.from(bytes)
+          copy[copy.length + at]! ^= 0x01
+          return copy
+        })
+        const cut = Array.from({ length: 8 }, (_, n) => bytes.subarray(0, -1 - n))
+        const longer = [Buffer.of(0), Buffer.of(7), Buffer.alloc(100_000, 7), bytes].map((more) =>
+          Buffer.concat([bytes, more])
+        )
+        for (const other of [Buffer.alloc(0), ...cut, ...altered, ...longer]) {
+          yield* Effect.promise(() => writeFile(path, other))
+          const message = yield* failureOf(path, keys)
+          assert.match(message, /is damaged|is not a backup of parley/, `${other.length - bytes.length}`)
+        }
+      })
+  )
+
   it.effect("with one byte of a member altered below the compression is refused by its sum", () =>
     Effect.gen(function* () {
       const path = join(yield* scratch, "a.backup")
