@@ -46,6 +46,8 @@ export const Header = Schema.Struct({
   createdAt: Schema.DateTimeUtcFromString,
   /** Of the program that wrote it. */
   version: Schema.String,
+  /** The commit of that program. Older ones do not write it. */
+  build: Schema.optionalKey(Schema.String),
   /** The number of the newest migration of the database. */
   schema: Schema.Int,
   databaseId: Schema.NullOr(Schema.String),

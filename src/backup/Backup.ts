@@ -165,7 +165,7 @@ const writeSnapshot = Effect.fnUntraced(function* (
 ) {
   const { bytes, files: fileCount, ...facts } = yield* factsOf(session)
   const tables = yield* tablesOf(session, leftOut)
-  const header: Header = { format: formatVersion, createdAt, version: thisBuild.version, ...facts, tables }
+  const header: Header = { format: formatVersion, createdAt, ...thisBuild, ...facts, tables }
   const { backup } = yield* AppConfig
   const archive = yield* makeArchive(path, header, backup)
   const copied = yield* progress(

@@ -6,6 +6,7 @@ import { failureReason } from "../domain/failureReason.ts"
 import type { Blobs } from "../files/blobs/Blobs.ts"
 import { makeBlobsOf } from "../files/BlobStore.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
+import { buildText, thisBuild } from "../settings/Build.ts"
 import { type CopySession, openCopySession } from "../sql/CopySession.ts"
 import { Database } from "../sql/Database.ts"
 import { holdMaintenance, MaintenanceBusy } from "../sql/MaintenanceLock.ts"
@@ -32,14 +33,14 @@ const failed = (error: unknown) =>
         message: `The restore failed: ${failureReason(error)}. Run it again once that is mended; it begins anew.`
       })
 
-const readableBy = ({ schema, version }: Header): Effect.Effect<void, BackupFailed> =>
+const readableBy = ({ build, schema, version }: Header): Effect.Effect<void, BackupFailed> =>
   schema <= newestKnown
     ? Effect.void
     : Effect.fail(
         new BackupFailed({
           message:
-            `The backup was made by parley ${version} with tables of version ${schema}, and this version knows only ${newestKnown}: ` +
-            `restore it with parley ${version} or a newer version.`
+            `The backup has schema ${schema}, written by parley ${build === undefined ? version : buildText({ version, build })}, ` +
+            `but this build, parley ${buildText(thisBuild)}, knows schemas up to ${newestKnown}: restore it with that build or a newer one.`
         })
       )
 

@@ -30,7 +30,7 @@ import unansweredQuestions from "../../migrations/0028_unanswered_questions.ts"
 import indexWrites from "../../migrations/0029_index_writes.ts"
 import inventedAnswers from "../../migrations/0031_invented_answers.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
-import { thisBuild } from "../settings/Build.ts"
+import { buildText, thisBuild } from "../settings/Build.ts"
 import { Database } from "./Database.ts"
 import { makeDatabaseClient, type DatabaseAddress } from "./DatabaseClient.ts"
 import { isPassing, isUnavailable } from "./orUnavailable.ts"
@@ -76,15 +76,15 @@ export const newestKnown = Math.max(...Object.keys(migrations).map(numberOf))
 export class SchemaTooNew extends Schema.TaggedError<SchemaTooNew>()("SchemaTooNew", {
   found: Schema.Int,
   known: Schema.Int,
-  /** The version that migrated it; null where the database doesn't say. */
-  version: Schema.NullOr(Schema.String)
+  /** The build that migrated it; null where the database doesn't say. Older builds are recorded without their commit. */
+  writtenBy: Schema.NullOr(Schema.String)
 }) {
   override get message(): string {
-    const newer = this.version === null ? "the newer version" : `version ${this.version} or a newer one`
-    const by = this.version === null ? "" : ` (by parley ${this.version})`
+    const by = this.writtenBy === null ? "" : `, written by parley ${this.writtenBy}`
+    const needed = this.writtenBy === null ? "a newer build" : "that build or a newer one"
     return (
-      `The database's schema has version ${this.found}${by}, but this version of parley (${thisBuild.version}) knows only ${this.known}: ` +
-      `run ${newer}, or restore a backup made before it`
+      `The database has schema ${this.found}${by}, but this build, parley ${buildText(thisBuild)}, knows schemas up to ${this.known}: ` +
+      `run ${needed}, or restore a backup made before it`
     )
   }
 }
@@ -124,7 +124,7 @@ const hasTable = Effect.fnUntraced(function* (name: string) {
   return found.length > 0
 })
 
-/** The newest migration that was applied, and by which version. Older tables have no column for that. */
+/** The newest migration that was applied, and by which build. Older tables have no column for that. */
 const newestApplied = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   if (!(yield* hasTable(table))) return nothingApplied
@@ -147,7 +147,8 @@ export interface MigrationPlan {
 
 const planUpTo = Effect.fnUntraced(function* (after: number) {
   const { newest, version } = yield* newestApplied
-  if (newest > newestKnown) return yield* new SchemaTooNew({ found: newest, known: newestKnown, version })
+  if (newest > newestKnown)
+    return yield* new SchemaTooNew({ found: newest, known: newestKnown, writtenBy: version })
   const pending = Object.keys(migrations).filter((name) => numberOf(name) > newest && numberOf(name) <= after)
   return { before: newest, after, pending } satisfies MigrationPlan
 })
@@ -179,7 +180,7 @@ const runPending = Effect.fnUntraced(function* (plan: MigrationPlan, onMigration
   // The tables of older versions have no column for it.
   if (plan.after < newestKnown) return
   const sql = yield* SqlClient.SqlClient
-  yield* sql`UPDATE ${sql(table)} SET version = ${thisBuild.version}
+  yield* sql`UPDATE ${sql(table)} SET version = ${buildText(thisBuild)}
     WHERE migration_id > ${plan.before} AND version IS NULL`
 })
 

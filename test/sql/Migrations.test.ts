@@ -13,6 +13,7 @@ import * as KeyToken from "../../src/auth/KeyToken.ts"
 import { Links } from "../../src/auth/Links.ts"
 import { ApiKeyId, UserId } from "../../src/domain/Ids.ts"
 import { noKeyLimits } from "../../src/domain/KeyLimits.ts"
+import { buildText, thisBuild } from "../../src/settings/Build.ts"
 import { migrate, newestKnown, plannedMigrations } from "../../src/sql/Migrations.ts"
 import { authLayer } from "../auth/AccountsFixture.ts"
 import { childEnvironment } from "../support/childEnvironment.ts"
@@ -204,12 +205,18 @@ describe("The migrations", () => {
       ).pipe(Effect.provide(client))
       const error = yield* Effect.flip(migrate(address))
       assert.strictEqual(error._tag, "SchemaTooNew")
-      assert.match(error.message, /^The database's schema has version 9999, but .* run the newer version/)
+      const own = buildText(thisBuild)
+      const known = `but this build, parley ${own}, knows schemas up to ${newestKnown}: run`
+      assert.include(error.message, `The database has schema 9999, ${known} a newer build, or restore`)
       yield* Effect.flatMap(
         SqlClient.SqlClient,
-        (sql) => sql`UPDATE effect_sql_migrations SET version = '7.8.9' WHERE migration_id = 9999`
+        (sql) =>
+          sql`UPDATE effect_sql_migrations SET version = '0.2.0 (0123456789ab)' WHERE migration_id = 9999`
       ).pipe(Effect.provide(client))
-      assert.match((yield* Effect.flip(migrate(address))).message, /run version 7\.8\.9 or a newer one/)
+      assert.include(
+        (yield* Effect.flip(migrate(address))).message,
+        `The database has schema 9999, written by parley 0.2.0 (0123456789ab), ${known} that build or a newer one, or restore`
+      )
     })
   )
 
