@@ -35,10 +35,17 @@ const groupTitles: Readonly<Record<keyof typeof settingsTable, string>> = {
   observability: "Observability"
 }
 
-const listEntry = ({ allowed, default: text, description, name, secret }: Setting<unknown>): string =>
+const listEntry = ({
+  allowed,
+  default: text,
+  description,
+  isPerProcess,
+  name,
+  secret
+}: Setting<unknown>): string =>
   [
     `- ${secret ? `\`${name}\` or \`${name}_FILE\`` : `\`${name}\``}${text === null ? "" : ` (default \`${text}\`)`}:`,
-    `${description}. Allowed: ${allowed}.`
+    `${description}. Allowed: ${allowed}.${isPerProcess ? " Each process may have its own." : ""}`
   ].join(" ")
 
 const sections = Struct.keys(settingsTable).map(

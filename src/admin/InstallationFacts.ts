@@ -5,12 +5,9 @@ import { InstalledLicense } from "../plans/License.ts"
 import { AppConfig, namedSettings, type Settings } from "../settings/AppConfig.ts"
 
 const settingFacts = (settings: Settings): ReadonlyArray<InstallationFact> =>
-  namedSettings(settings).map(({ byDefault, name, value }) => ({
-    action: "setting.change",
-    name,
-    value,
-    usual: byDefault
-  }))
+  namedSettings(settings)
+    .filter(({ isPerProcess }) => !isPerProcess)
+    .map(({ byDefault, name, value }) => ({ action: "setting.change", name, value, usual: byDefault }))
 
 /** With its fields in one order, so that the order of a file is no change. */
 const sorted = (value: unknown): unknown =>

@@ -123,12 +123,15 @@ export const namedSettings = (settings: Settings) => {
     s3: settings.files.s3 ?? {}
   }
   return Object.entries(settingsTable).flatMap(([group, settingsOfGroup]) =>
-    Object.entries<Row>(settingsOfGroup).map(([field, { default: byDefault, description, name }]) => ({
-      name,
-      value: valueText(values[group]?.[field] ?? null),
-      byDefault,
-      description
-    }))
+    Object.entries<Row>(settingsOfGroup).map(
+      ([field, { default: byDefault, description, isPerProcess, name }]) => ({
+        name,
+        value: valueText(values[group]?.[field] ?? null),
+        byDefault,
+        description,
+        isPerProcess
+      })
+    )
   )
 }
 

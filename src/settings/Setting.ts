@@ -7,6 +7,8 @@ export interface Setting<out A> {
   readonly name: string
   /** Never shown, and also taken from the file that `NAME_FILE` names. */
   readonly secret: boolean
+  /** Whether the processes of one installation usually differ in it, such as in their ports: no change of the installation. */
+  readonly isPerProcess: boolean
   /** The text that stands for an unset variable, or null when nothing does. */
   readonly default: string | null
   readonly allowed: string
@@ -18,6 +20,9 @@ export interface Setting<out A> {
   /** Where in a text that isn't allowed something is wrong, if there are many places. */
   readonly detailsOf?: (text: string) => ReadonlyArray<string>
 }
+
+/** The same setting, of which each process of an installation has its own value. */
+export const perProcess = <A>(row: Setting<A>): Setting<A> => ({ ...row, isPerProcess: true })
 
 /** The same setting, whose problems tell the places in its text. */
 export const withDetails = <A>(
@@ -36,6 +41,7 @@ export const optional = <A>(
   return {
     name,
     secret: false,
+    isPerProcess: false,
     default: null,
     allowed: allowedOf(codec),
     isUrl: isUrlCodec(codec),

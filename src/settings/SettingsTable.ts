@@ -1,7 +1,7 @@
 import { tokensMax } from "../domain/Allowance.ts"
 import { toolNames } from "../domain/ModelCall.ts"
 import { oidcSettings } from "./OidcSettings.ts"
-import { optional, secret, setting } from "./Setting.ts"
+import { optional, perProcess, secret, setting } from "./Setting.ts"
 import * as Text from "./TextCodec.ts"
 
 /** What a collector of OpenTelemetry can be sent. */
@@ -14,8 +14,8 @@ export const otlpSignals = ["traces", "logs", "metrics"] as const
 // prettier-ignore
 export const settingsTable = {
   service: {
-    dataDir: setting("PARLEY_DATA_DIR", Text.directory, ".data",
-      "Directory of the embedded database, of uploaded files and of the operator's first key", "/var/lib/parley"),
+    dataDir: perProcess(setting("PARLEY_DATA_DIR", Text.directory, ".data",
+      "Directory of the embedded database, of uploaded files and of the operator's first key", "/var/lib/parley")),
     logLevel: setting("PARLEY_LOG_LEVEL", Text.oneOf(["debug", "info", "warn", "error"]), "info",
       "Lowest level of messages that are logged"),
     logFormat: setting("PARLEY_LOG_FORMAT", Text.oneOf(["auto", "json", "pretty"]), "auto",
@@ -23,12 +23,12 @@ export const settingsTable = {
       "terminal and json elsewhere")
   },
   http: {
-    host: setting("HOST", Text.address, "127.0.0.1", "Address to listen on", "0.0.0.0"),
-    port: setting("PORT", Text.wholeNumber(0, 65_535), "3000", "Port to listen on; 0 picks a free one"),
-    adminPort: optional("PARLEY_ADMIN_PORT", Text.wholeNumber(1, 65_535), "3001",
-      "A port of its own for the operator's interface, /admin, which is then not on PORT; the web application stays there"),
-    adminHost: setting("PARLEY_ADMIN_HOST", Text.address, "127.0.0.1",
-      "Address at which PARLEY_ADMIN_PORT listens", "10.0.0.5"),
+    host: perProcess(setting("HOST", Text.address, "127.0.0.1", "Address to listen on", "0.0.0.0")),
+    port: perProcess(setting("PORT", Text.wholeNumber(0, 65_535), "3000", "Port to listen on; 0 picks a free one")),
+    adminPort: perProcess(optional("PARLEY_ADMIN_PORT", Text.wholeNumber(1, 65_535), "3001",
+      "A port of its own for the operator's interface, /admin, which is then not on PORT; the web application stays there")),
+    adminHost: perProcess(setting("PARLEY_ADMIN_HOST", Text.address, "127.0.0.1",
+      "Address at which PARLEY_ADMIN_PORT listens", "10.0.0.5")),
     bodyBytesMax: setting("PARLEY_BODY_BYTES_MAX", Text.wholeNumber(1_024, 67_108_864), "4194304",
       "Largest JSON body of a request, in bytes"),
     bodiesBytesMax: setting("PARLEY_BODIES_BYTES_MAX", Text.wholeNumber(1, Number.MAX_SAFE_INTEGER), "268435456",
@@ -260,10 +260,10 @@ export const settingsTable = {
       "Whether every request is logged when it ends, with ids and numbers and without any text"),
     metricsToken: secret("PARLEY_METRICS_TOKEN", Text.visibleText(16, 180), "AT_LEAST_16_CHARACTERS",
       "Bearer token for /metrics on the service's own port; without it the path does not exist"),
-    metricsPort: optional("PARLEY_METRICS_PORT", Text.wholeNumber(1, 65_535), "9464",
-      "A separate port that serves only /metrics, without a token"),
-    metricsHost: setting("PARLEY_METRICS_HOST", Text.address, "127.0.0.1",
-      "Address at which PARLEY_METRICS_PORT listens", "0.0.0.0"),
+    metricsPort: perProcess(optional("PARLEY_METRICS_PORT", Text.wholeNumber(1, 65_535), "9464",
+      "A separate port that serves only /metrics, without a token")),
+    metricsHost: perProcess(setting("PARLEY_METRICS_HOST", Text.address, "127.0.0.1",
+      "Address at which PARLEY_METRICS_PORT listens", "0.0.0.0")),
     otlpEndpoint: optional("OTEL_EXPORTER_OTLP_ENDPOINT", Text.httpUrl, "http://127.0.0.1:4318",
       "A collector that accepts OTLP over HTTP as JSON; without it nothing is exported"),
     otlpHeaders: secret("OTEL_EXPORTER_OTLP_HEADERS", Text.headerList, "authorization=Bearer%20YOUR_TOKEN",
@@ -273,6 +273,6 @@ export const settingsTable = {
     traceShare: setting("PARLEY_TRACE_SAMPLE", Text.share, "100%", "Share of the requests that are traced"),
     serviceName: setting("OTEL_SERVICE_NAME", Text.visibleText(1, 100), "parley",
       "Name of this service for the collector"),
-    resourceAttributes: optional("OTEL_RESOURCE_ATTRIBUTES", Text.nameValueList, "deployment.environment.name=production",
-      "More attributes of this process for the collector")
+    resourceAttributes: perProcess(optional("OTEL_RESOURCE_ATTRIBUTES", Text.nameValueList, "deployment.environment.name=production",
+      "More attributes of this process for the collector"))
   }}

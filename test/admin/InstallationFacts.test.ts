@@ -73,6 +73,20 @@ layer(services)("A start of the service", (it) => {
     })
   )
 
+  it.effect("records nothing when it differs only in what each process has of its own", () =>
+    Effect.gen(function* () {
+      yield* nothingKnown
+      yield* start()
+      const other = {
+        dataDir: "/srv/two",
+        http: { host: "10.0.0.2", port: 3002, adminPort: 3102, adminHost: "10.0.0.2" },
+        observability: { metricsPort: 9466, metricsHost: "10.0.0.2", resourceAttributes: "worker=2" }
+      }
+      assert.deepStrictEqual(yield* recorded(start(other)), [])
+      assert.deepStrictEqual(yield* recorded(start()), [])
+    })
+  )
+
   it.effect("records of a secret only that it was changed, and keeps a different hash of it each time", () =>
     Effect.gen(function* () {
       yield* nothingKnown
