@@ -8,7 +8,8 @@
 # What it does not show: the official base images themselves, and the kernel limits that Docker or Kubernetes add.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-directory=$(realpath "${1:?Usage: deploy/rehearse-image.sh DIRECTORY}")
+mkdir -p "${1:?Usage: deploy/rehearse-image.sh DIRECTORY}"
+directory=$(realpath "$1")
 export BUILDAH_ISOLATION=chroot STORAGE_DRIVER=vfs
 export XDG_RUNTIME_DIR="$directory/run"
 buildah() { command buildah --root "$directory/storage" --runroot "$directory/run" "$@"; }
@@ -34,9 +35,11 @@ base_image() {
   fi
   buildah commit --quiet --rm "$container" "$2" >/dev/null
 }
-while read -r name; do
+# Read as a whole before: `buildah run` reads the standard input, and would take the names that are still to come.
+mapfile -t base_images < <(sed -n 's/^FROM \([^ ]*\).*/\1/p' deploy/Dockerfile)
+for name in "${base_images[@]}"; do
   buildah inspect --type image "$name" >/dev/null 2>&1 || base_image "${name%%:*}" "docker.io/library/$name"
-done < <(sed -n 's/^FROM \([^ ]*\).*/\1/p' deploy/Dockerfile)
+done
 
 # npm's own settings say where packages come from, and which authority a proxy's certificates are of.
 settings=("--volume" "$directory/npmrc:/root/.npmrc:ro")
