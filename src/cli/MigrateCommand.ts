@@ -2,6 +2,7 @@ import { NodeCrypto, NodeServices } from "@effect/platform-node"
 import { Console, Effect, Layer, Logger } from "effect"
 import { Command, Flag } from "effect/cli"
 import { checkedSettings } from "../admin/CheckedSettings.ts"
+import { copyEmbedded } from "../postgres/EmbeddedCopy.ts"
 import { findEmbedded } from "../postgres/EmbeddedPostgres.ts"
 import { AppConfig, type Settings } from "../settings/AppConfig.ts"
 import { Database, databasePlace } from "../sql/Database.ts"
@@ -17,13 +18,15 @@ interface Outcome {
 
 const announce = (name: string) => Console.error(`Running ${name}.`)
 
-/** An embedded server that no service runs is started meanwhile. */
+/** An embedded server that no service runs is started meanwhile, on a copy of its data where nothing may change. */
 const outcomeOf = Effect.fnUntraced(function* (settings: Settings, dryRun: boolean) {
   const embedded = settings.database.url === null ? yield* findEmbedded(settings.dataDir) : null
   if (dryRun && embedded !== null && !embedded.hasData) {
     return { plan: { before: 0, after: newestKnown, pending: [] }, isNew: true } satisfies Outcome
   }
   const running = embedded?.running ?? null
+  const isCopied = dryRun && embedded !== null && running === null
+  const dataDir = isCopied ? yield* copyEmbedded(settings.dataDir) : settings.dataDir
   return yield* Effect.gen(function* () {
     const { address } = yield* Database
     const plan = yield* plannedMigrations(address)
@@ -34,8 +37,8 @@ const outcomeOf = Effect.fnUntraced(function* (settings: Settings, dryRun: boole
       })
     }
     return { plan: isDue ? yield* migrate(address, announce) : plan, isNew: false } satisfies Outcome
-  }).pipe(Effect.provide(Database.layerBeside))
-})
+  }).pipe(Effect.provide(Database.layerBeside), Effect.provideService(AppConfig, { ...settings, dataDir }))
+}, Effect.scoped)
 
 const textOf = (place: string, { isNew, plan }: Outcome, dryRun: boolean): string => {
   const { after, before, pending } = plan
@@ -65,7 +68,7 @@ export const migrateCommand = command(
   Effect.fnUntraced(
     function* ({ dryRun }) {
       const settings = yield* checkedSettings
-      const outcome = yield* outcomeOf(settings, dryRun).pipe(Effect.provideService(AppConfig, settings))
+      const outcome = yield* outcomeOf(settings, dryRun)
       const place = databasePlace(settings)
       const { after, before, pending } = outcome.plan
       return {
