@@ -93,7 +93,7 @@ export class Reload extends Context.Service<
         yield* load
       })
       yield* Effect.sleep(`${reloadPollSeconds} seconds`).pipe(
-        Effect.andThen(Effect.ignore(follow)),
+        Effect.andThen(Effect.ignoreCause(follow)),
         Effect.forever,
         Effect.forkScoped
       )

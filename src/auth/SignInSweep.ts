@@ -30,7 +30,7 @@ export const sweepSignIns = Effect.fn("SignInSweep.sweep")(function* (rowsMax: n
 
 /** Sweeps every few minutes until the scope closes. Several processes may do so at once. */
 export const sweepSignInsRegularly = sweepSignIns(attemptRowsMax).pipe(
-  Effect.catch((error) => Effect.logWarning("Expired sessions and links could not be deleted", error)),
+  Effect.catchCause((cause) => Effect.logWarning("Expired sessions and links could not be deleted", cause)),
   Effect.delay(sweepEvery),
   Effect.repeat(Schedule.forever),
   Effect.forkScoped

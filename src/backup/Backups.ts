@@ -87,7 +87,10 @@ export class Backups extends Context.Service<
           Effect.catchTags({
             BackupFailed: (error) => Effect.as(fail(error), retryMinutes),
             DatabaseUnavailable: () => Effect.succeed(checkMinutes)
-          })
+          }),
+          Effect.catchCause((cause) =>
+            Effect.as(Effect.logError("The scheduled backup failed.", cause), retryMinutes)
+          )
         )
         const watch = Effect.flatMap(look, (minutes) => Effect.sleep(`${minutes} minutes`)).pipe(
           Effect.repeat(Schedule.forever),

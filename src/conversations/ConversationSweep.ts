@@ -59,7 +59,7 @@ export const sweepConversations = Effect.gen(function* () {
   const { retentionDays } = (yield* AppConfig).conversations
   yield* Effect.andThen(sweepUnused, sweepIdle(retentionDays)).pipe(
     orUnavailable,
-    Effect.catch((error) => Effect.logWarning("Old conversations could not be deleted", error)),
+    Effect.catchCause((cause) => Effect.logWarning("Old conversations could not be deleted", cause)),
     Effect.repeat(Schedule.spaced(sweepEvery)),
     Effect.forkScoped
   )

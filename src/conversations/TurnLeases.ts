@@ -239,7 +239,11 @@ const keepRenewing = (
   }).pipe(
     orUnavailable,
     Effect.timeoutOrElse({ duration: pauseMillis, orElse: () => Effect.succeed(false) }),
-    Effect.catchTag("DatabaseUnavailable", () => Effect.succeed(false))
+    Effect.catchTag("DatabaseUnavailable", () => Effect.succeed(false)),
+    // Nothing may end this: without it, every lease would expire while its turn is open.
+    Effect.catchCause((cause) =>
+      Effect.as(Effect.logError("The leases of turns could not be renewed.", cause), false)
+    )
   )
 
   return Effect.gen(function* () {

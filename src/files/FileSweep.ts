@@ -208,7 +208,7 @@ const sweep = Effect.gen(function* () {
 
 /** Sweeps every minute until the scope closes. Several processes may do so at once. */
 export const sweepExpired = sweep.pipe(
-  Effect.catch((error) => Effect.logWarning("Expired files could not be deleted", error)),
+  Effect.catchCause((cause) => Effect.logWarning("Expired files could not be deleted", cause)),
   Effect.repeat(Schedule.spaced(sweepEvery)),
   Effect.forkScoped
 )

@@ -1,4 +1,4 @@
-import { Effect, Option, Schema, Stream, Schedule } from "effect"
+import { Cause, Effect, Option, Schema, Stream, Schedule } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import { StorageFailed } from "../domain/Errors.ts"
@@ -274,8 +274,10 @@ const joinStore = Effect.fnUntraced(function* (store: string, place: string) {
     const [other] = isShared ? [] : yield* others
     if (other !== undefined) yield* Effect.logError(notShared(place, other.location).message)
   }).pipe(
-    Effect.catch((error) =>
-      Effect.logWarning(`The registration of the file store could not be renewed: ${failureReason(error)}`)
+    Effect.catchCause((cause) =>
+      Effect.logWarning(
+        `The registration of the file store could not be renewed: ${failureReason(Cause.squash(cause))}`
+      )
     )
   )
 
