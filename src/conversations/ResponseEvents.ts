@@ -2,13 +2,15 @@ import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { ConversationId, ResponseId } from "../domain/Ids.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
-import { rowsAs } from "../sql/rows.ts"
+import { rowAs, rowsAs } from "../sql/rows.ts"
 import type { JobLease } from "./ResponseJobRow.ts"
 
 /** Batches of events that one statement reads. */
 const batchesMax = 100
 
 const BatchRow = Schema.Struct({ position: Schema.Int, events: Schema.Array(Schema.Unknown) })
+
+const EventRow = Schema.Struct({ event: Schema.Unknown })
 
 /** The events of responses in the background, in the table `response_events`. */
 export const makeEventLog = Effect.map(SqlClient.SqlClient, (sql) => {
@@ -41,5 +43,11 @@ export const makeEventLog = Effect.map(SqlClient.SqlClient, (sql) => {
     return rows.flatMap((row) => row.events)
   }, orUnavailable)
 
-  return { append, events }
+  const lastEvent = Effect.fnUntraced(function* (id: ResponseId) {
+    const row = yield* sql`SELECT events -> -1 AS event FROM response_events
+      WHERE response_id = ${id}::uuid ORDER BY position DESC LIMIT 1`.pipe(rowAs(EventRow))
+    return row?.event
+  }, orUnavailable)
+
+  return { append, events, lastEvent }
 })

@@ -125,6 +125,8 @@ export class ResponseJobs extends Context.Service<
       id: ResponseId,
       from: number
     ) => Effect.Effect<ReadonlyArray<unknown>, DatabaseUnavailable>
+    /** The last event of the log; undefined if it is empty. */
+    readonly lastEvent: (id: ResponseId) => Effect.Effect<unknown, DatabaseUnavailable>
     /** Deletes some jobs that ended long ago, and returns how many. */
     readonly deleteOld: Effect.Effect<number, DatabaseUnavailable>
     /** Deletes some jobs of a user, and returns how many. */

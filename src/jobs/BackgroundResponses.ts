@@ -19,9 +19,10 @@ import {
 import { ResponseId, type UserId } from "../domain/Ids.ts"
 import { Drain } from "../http/Drain.ts"
 import { responseJobs, responseJobsRunning } from "../telemetry/Instruments.ts"
+import type { JobRun } from "./JobEnds.ts"
 import { liveEvents, makeEvents } from "./JobEvents.ts"
 import { JobLost } from "./JobLog.ts"
-import { type JobRun, makeJobRuns } from "./JobRun.ts"
+import { makeJobRuns } from "./JobRun.ts"
 import { any, makeSignals, type Signals } from "./JobSignals.ts"
 import { makeLiveEvents } from "./LiveEvents.ts"
 
@@ -169,7 +170,8 @@ const makeProcess = Effect.gen(function* () {
     yield* run(current).pipe(
       Effect.ensuring(
         Effect.suspend(() => {
-          runs.delete(id)
+          // It may have been begun again meanwhile.
+          if (runs.get(id) === current) runs.delete(id)
           return Effect.all([
             Metric.update(responseJobsRunning.of(), runs.size),
             current.live.end,

@@ -16,6 +16,12 @@ const readMillis = 500
 export const isEvent = (value: unknown): value is EventBody =>
   Predicate.hasProperty(value, "type") && Predicate.isString(value.type)
 
+/** Up to the first terminal one: a process that crashes at the end may leave the log with another after it. */
+const upToEnd = (events: ReadonlyArray<EventBody>): ReadonlyArray<EventBody> => {
+  const end = events.findIndex(isTerminal)
+  return end === -1 ? events : events.slice(0, end + 1)
+}
+
 /** The events of a job that this process runs. Its readers learn when it was cancelled or lost. */
 export const liveEvents = (
   live: LiveEvents,
@@ -63,7 +69,7 @@ export const makeEvents =
           const job = yield* jobs.find(userId, responseId)
           if (job === undefined) return yield* new ResponseNotFound()
           const [first, ...rest] = yield* Effect.suspend(() =>
-            Effect.map(jobs.events(responseId, read), (events) => events.filter(isEvent))
+            Effect.map(jobs.events(responseId, read), (events) => upToEnd(events.filter(isEvent)))
           )
           if (first !== undefined) {
             read += 1 + rest.length

@@ -1,6 +1,7 @@
 import { Effect, Schedule, Schema, Semaphore } from "effect"
 import type { EventBody } from "../api/ResponseEvent.ts"
 import { type JobLease, ResponseJobs } from "../conversations/ResponseJobs.ts"
+import type { DatabaseUnavailable } from "../domain/Errors.ts"
 import type { ConversationId } from "../domain/Ids.ts"
 
 /** How long events wait for others, to be written together. */
@@ -14,7 +15,7 @@ export class JobLost extends Schema.TaggedError<JobLost>()("JobLost", {}) {}
 
 /** After these nothing may be left to write: the turn is stored next, or the client waits for them. */
 const isUrgent = ({ type }: EventBody): boolean =>
-  type === "response.created" || type === "response.output_item.done" || type === "response.completed"
+  type === "response.created" || type === "response.output_item.done"
 
 /** Writes the events of a job, in batches, until the scope closes. `onWrite` is run after each. */
 export const makeJobLog = Effect.fnUntraced(function* (lease: JobLease, onWrite: Effect.Effect<void>) {
@@ -22,6 +23,8 @@ export const makeJobLog = Effect.fnUntraced(function* (lease: JobLease, onWrite:
   const scope = yield* Effect.scope
   const writing = yield* Semaphore.make(1)
   let waiting: Array<EventBody> = []
+  /** Being written. After a failure it is written again as it is, because it may be in the log, and its answer lost. */
+  let batch: ReadonlyArray<EventBody> = []
   let written = 0
   let conversationId: ConversationId | null = null
 
@@ -31,19 +34,23 @@ export const makeJobLog = Effect.fnUntraced(function* (lease: JobLease, onWrite:
     }
   }
 
-  const flush = Effect.suspend(() => {
-    if (waiting.length === 0) return Effect.void
-    const batch = waiting
-    waiting = []
+  const writeNext: Effect.Effect<void, JobLost | DatabaseUnavailable> = Effect.suspend(() => {
+    if (batch.length === 0) {
+      batch = waiting
+      waiting = []
+    }
+    if (batch.length === 0) return Effect.void
     return jobs.append(lease, written, batch, conversationId).pipe(
       Effect.retry(retries),
       Effect.flatMap((isHeld) => {
         if (!isHeld) return Effect.fail(new JobLost())
         written += batch.length
-        return onWrite
+        batch = []
+        return Effect.andThen(onWrite, writeNext)
       })
     )
-  }).pipe(writing.withPermit)
+  })
+  const flush = writing.withPermit(writeNext)
 
   /** Waits until they are written, if they may not be lost. */
   const add = (events: ReadonlyArray<EventBody>) =>
@@ -69,7 +76,7 @@ export const makeJobLog = Effect.fnUntraced(function* (lease: JobLease, onWrite:
     Effect.forever,
     Effect.forkScoped
   )
-  return { add, put, flush, written: () => written + waiting.length }
+  return { add, put, flush, written: () => written + batch.length + waiting.length }
 })
 
 export type JobLog = Effect.Success<ReturnType<typeof makeJobLog>>

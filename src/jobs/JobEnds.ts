@@ -1,0 +1,195 @@
+import { Deferred, Effect, Metric, Predicate, Schedule } from "effect"
+import { describe, type Expected, type Failure } from "../api/Failure.ts"
+import { errorEvent, type EventBody, isTerminal } from "../api/ResponseEvent.ts"
+import {
+  type JobFailure,
+  type JobStatus,
+  type ResponseJob,
+  ResponseJobs
+} from "../conversations/ResponseJobs.ts"
+import { type StoredResponse, StoredResponses } from "../conversations/StoredResponses.ts"
+import { CurrentAccess } from "../domain/AccessEntry.ts"
+import { cutOf } from "../domain/Conversation.ts"
+import type { RaisableAlarm } from "../domain/Alarm.ts"
+import { ResponseInterrupted } from "../domain/Errors.ts"
+import { storedResponse } from "../responses/TurnDetails.ts"
+import { responseJobs } from "../telemetry/Instruments.ts"
+import { isEvent } from "./JobEvents.ts"
+import type { JobLog, JobLost } from "./JobLog.ts"
+import type { LiveEvents } from "./LiveEvents.ts"
+
+/** A job that this process runs. */
+export interface JobRun {
+  readonly job: ResponseJob
+  /** Completes once the request is accepted; fails where it is refused. */
+  readonly accepted: Deferred.Deferred<void, Expected>
+  /** Completes at the first event; fails where the request is refused before it. */
+  readonly begun: Deferred.Deferred<void, Expected>
+  /** Whether the request that asked for it waits to be accepted: a refusal is its answer then, and the job is forgotten. */
+  readonly isAwaited: () => boolean
+  /** Fails when the job is another process's, cancelled or deleted. */
+  readonly lost: RaisableAlarm<JobLost>
+  /** Run after each change that readers of the log wait for. */
+  readonly onChange: Effect.Effect<void>
+  /** For readers that don't wait for the log. */
+  readonly live: LiveEvents
+}
+
+/** How long the end of a job is retried while the database is unavailable; then its lease expires, and any process ends it. */
+const endMinutes = 10
+const endRetries = Schedule.spaced("1 second").pipe(Schedule.upTo({ duration: `${endMinutes} minutes` }))
+
+/** Does what has to be recorded of a job, also where the database is away for a while. */
+export const recorded = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.retry(effect, {
+    schedule: endRetries,
+    while: (error) => Predicate.isTagged(error, "DatabaseUnavailable")
+  })
+
+/** Pause before a job is tried again whose database was away; it doubles with each run. */
+const againSecondsMin = 1
+const againSeconds = ({ runs }: ResponseJob): number => againSecondsMin * 2 ** (runs - 1)
+
+const failureOf = ({ body, headers, status }: Failure): JobFailure => ({ status, ...body, headers })
+
+export const statusOf = (event: EventBody): JobStatus | null => {
+  if (event.type !== "response.completed") return null
+  return cutOf(event.response.incomplete_details) === null ? "completed" : "incomplete"
+}
+
+const completedEvent = (stored: StoredResponse): EventBody => ({
+  type: "response.completed",
+  response: storedResponse(stored)
+})
+
+/** The services that the end of a job is recorded by. */
+const jobServices = Effect.gen(function* () {
+  return { jobs: yield* ResponseJobs, stored: yield* StoredResponses }
+})
+type JobServices = Effect.Success<typeof jobServices>
+
+/** Ends jobs, and undoes what they stored if they were cancelled meanwhile. */
+const makeEnds = ({ jobs, stored }: JobServices) => {
+  /**
+   * What was cancelled or deleted while its turn was being stored isn't shown and can't be continued. In the web application such an
+   * answer stays, since it is complete.
+   */
+  const undo = Effect.fnUntraced(function* ({ kind, responseId, userId }: ResponseJob) {
+    if (kind === "question") return
+    const job = yield* recorded(jobs.find(userId, responseId))
+    if (job !== undefined && job.status !== "cancelled") return
+    yield* Effect.catchTag(recorded(stored.delete(userId, responseId)), "ResponseNotFound", () => Effect.void)
+  })
+
+  const end = Effect.fnUntraced(function* (job: ResponseJob, status: JobStatus, failure?: JobFailure) {
+    const isOurs = yield* recorded(jobs.end(job, status, failure))
+    yield* isOurs ? Metric.update(responseJobs.of(status), 1) : undo(job)
+  })
+
+  return { end, undo }
+}
+
+type Ends = ReturnType<typeof makeEnds>
+
+/** Ends jobs that fail. */
+const makeFail = ({ jobs, stored }: JobServices, { end }: Ends) => {
+  /** Gives a job back to the queue of which no reader has seen anything; false where it has to fail. */
+  const giveBack = Effect.fnUntraced(function* (
+    { accepted, begun, job }: JobRun,
+    log: JobLog,
+    error: Expected
+  ) {
+    if (error._tag === "ServerShuttingDown" && log.written() === 0) return yield* recorded(jobs.requeue(job))
+    // Others wait for their answer, and get the refusal.
+    if (error._tag !== "DatabaseUnavailable" || !job.background) return false
+    yield* Effect.sleep(`${againSeconds(job)} seconds`)
+    if (!(yield* recorded(jobs.requeue(job)))) return false
+    yield* Effect.all([Deferred.succeed(accepted, undefined), Deferred.succeed(begun, undefined)])
+    return true
+  })
+
+  /** Refused before anything was generated, so that it may be asked again. */
+  const refuse = Effect.fnUntraced(function* (
+    { accepted, begun, job }: JobRun,
+    failed: Failure,
+    error: Expected
+  ) {
+    const tell = Effect.all([Deferred.fail(accepted, error), Deferred.fail(begun, error)])
+    // It can't be recorded soon, and the request needn't wait for it.
+    if (error._tag === "DatabaseUnavailable") yield* tell
+    yield* recorded(jobs.refuse(job, failureOf(failed)))
+    yield* tell
+  })
+
+  /** The turn may be stored all the same: the answer of its commit was lost, or what broke off came after it. */
+  const committed = Effect.fnUntraced(function* ({ responseId, userId }: ResponseJob) {
+    const found = yield* recorded(stored.find(userId, responseId)).pipe(
+      Effect.catchTag("ResponseNotFound", () => Effect.succeed(null))
+    )
+    return found === null ? null : completedEvent(found)
+  })
+
+  const fail = Effect.fnUntraced(function* (
+    run: JobRun,
+    log: JobLog,
+    failed: Failure,
+    error: Expected | null
+  ) {
+    const { accepted, begun, job, live } = run
+    const access = yield* CurrentAccess
+    if (access !== null) access.errorCode = failed.body.code
+    if (error !== null && (yield* giveBack(run, log, error))) return
+    if (log.written() === 0 && (!job.background || run.isAwaited()) && error !== null) {
+      return yield* refuse(run, failed, error)
+    }
+    // Its conversation was deleted, and with it all that it said.
+    if (error?._tag === "TurnLeaseLost" && error.isDeleted === true) {
+      yield* recorded(jobs.delete(job.userId, job.responseId))
+      yield* Deferred.fail(begun, error)
+      return
+    }
+    const last = errorEvent(failed.body)
+    // Nothing more can be written soon, and readers needn't wait for it.
+    if (error?._tag === "DatabaseUnavailable") yield* live.add([last])
+    const whole = yield* committed(job)
+    yield* log.add([whole ?? last])
+    yield* Effect.ignore(recorded(log.flush))
+    yield* whole === null ? end(job, "failed", failureOf(failed)) : end(job, statusOf(whole) ?? "completed")
+    if (error?._tag !== "DatabaseUnavailable") yield* live.add([whole ?? last])
+    yield* Effect.all([Deferred.succeed(accepted, undefined), Deferred.succeed(begun, undefined)])
+  })
+
+  return fail
+}
+
+const makeRecover = ({ jobs, stored }: JobServices, { end }: Ends) => {
+  /** Unless an earlier recovery has, and broke off. */
+  const append = Effect.fnUntraced(function* (job: ResponseJob, event: EventBody) {
+    const last = yield* jobs.lastEvent(job.responseId)
+    if (isEvent(last) && isTerminal(last)) return
+    yield* jobs.append(job, job.eventCount, [event])
+  })
+
+  /** Ends a job whose process crashed, or gives it back to the queue if nothing had been generated. */
+  const recover = Effect.fn("JobRuns.recover")(function* (job: ResponseJob) {
+    const found = yield* Effect.catchTag(stored.find(job.userId, job.responseId), "ResponseNotFound", () =>
+      Effect.succeed(null)
+    )
+    if (found !== null) {
+      const event = completedEvent(found)
+      yield* append(job, event)
+      return yield* end(job, statusOf(event) ?? "completed")
+    }
+    if (yield* jobs.requeue(job)) return
+    const failed = describe(new ResponseInterrupted())
+    yield* append(job, errorEvent(failed.body))
+    yield* end(job, "failed", failureOf(failed))
+  })
+  return recover
+}
+
+/** How jobs end. */
+export const makeJobEnds = Effect.map(jobServices, (services) => {
+  const ends = makeEnds(services)
+  return { ...ends, fail: makeFail(services, ends), recover: makeRecover(services, ends) }
+})
