@@ -316,6 +316,13 @@ const table: {
       "The response is still being made. Wait until GET /openai/v1/responses/{response_id} says that it has ended.",
       param
     ),
+  ResponseWithoutAnswer: ({ status }) =>
+    conflict(
+      "response_without_answer",
+      `The response that \`previous_response_id\` names has the status \`${status}\`, and no answer that could be continued. Continue the response ` +
+        "before it, or ask again what it was asked.",
+      "previous_response_id"
+    ),
   AnswerInProgress: () =>
     conflict(
       "answer_in_progress",

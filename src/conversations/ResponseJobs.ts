@@ -1,4 +1,4 @@
-import { Context, Effect, Layer, Schema } from "effect"
+import { Context, DateTime, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import {
   type AnswerInProgress,
@@ -54,6 +54,19 @@ export interface NewJob {
   readonly key: { readonly hash: Uint8Array; readonly bodyHash: Uint8Array } | null
 }
 
+/** How a response ended whose request was answered by its own process. It has neither a run nor events. */
+export interface EndedResponse {
+  readonly responseId: ResponseId
+  readonly userId: UserId
+  readonly apiKeyId: ApiKeyId
+  readonly conversationId: ConversationId
+  /** As of a job, without what was asked. */
+  readonly request: unknown
+  /** Null where its client went away. */
+  readonly failure: JobFailure | null
+  readonly createdAt: DateTime.Utc
+}
+
 /** The last three are of questions. */
 export type SubmitFailure =
   | IdempotencyKeyReused
@@ -75,6 +88,8 @@ export class ResponseJobs extends Context.Service<
     readonly submit: (
       job: NewJob
     ) => Effect.Effect<{ readonly job: ResponseJob; readonly isNew: boolean }, SubmitFailure>
+    /** Keeps how a response ended that was no job, unless its turn is stored. */
+    readonly keepEnd: (ended: EndedResponse) => Effect.Effect<void, DatabaseUnavailable>
     readonly find: (
       userId: UserId,
       id: ResponseId
@@ -210,7 +225,18 @@ const makeSubmit = Effect.gen(function* () {
         WHERE response_id = ${id}::uuid AND user_id = ${userId}::uuid`.pipe(rowAs(JobRow)),
     orUnavailable
   )
-  return { submit, find }
+  const keepEnd = Effect.fn("ResponseJobs.keepEnd")(
+    ({ apiKeyId, conversationId, createdAt, failure, request, responseId, userId }: EndedResponse) =>
+      sql`INSERT INTO response_jobs
+          (response_id, conversation_id, user_id, api_key_id, background, status, request, failure, created_at, ended_at)
+        SELECT ${responseId}::uuid, ${conversationId}::uuid, ${userId}::uuid, ${apiKeyId}::uuid, false,
+          ${failure === null ? "cancelled" : "failed"}::text, ${JSON.stringify(request)}::json,
+          ${failure === null ? null : JSON.stringify(failure)}::json, ${DateTime.toDateUtc(createdAt)}::timestamptz, now()
+        WHERE NOT EXISTS (SELECT FROM turns WHERE response_id = ${responseId}::uuid)
+        ON CONFLICT (response_id) DO NOTHING`.pipe(Effect.asVoid),
+    orUnavailable
+  )
+  return { submit, keepEnd, find }
 })
 
 const makeOwned = Effect.gen(function* () {

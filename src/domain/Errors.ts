@@ -107,6 +107,12 @@ export class ResponseNotComplete extends Schema.TaggedError<ResponseNotComplete>
   param: Schema.Literals(["response_id", "previous_response_id"])
 }) {}
 
+/** A response that failed or was cancelled has no answer that could be continued. */
+export class ResponseWithoutAnswer extends Schema.TaggedError<ResponseWithoutAnswer>()(
+  "ResponseWithoutAnswer",
+  { status: Schema.Literals(["failed", "cancelled"]) }
+) {}
+
 /** Only a response in the background can be cancelled. */
 export class ResponseNotCancellable extends Schema.TaggedError<ResponseNotCancellable>()(
   "ResponseNotCancellable",

@@ -1,7 +1,7 @@
 import { Cause, Clock, Context, Duration, Effect, Layer, Metric, type Scope, Stream } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { ErrorBody } from "../api/ErrorEnvelope.ts"
-import { describe, defect, type Expected } from "../api/Failure.ts"
+import { describe, defect, type Expected, type Failure } from "../api/Failure.ts"
 import { errorEvent, type EventBody, isTerminal, numberEvent } from "../api/ResponseEvent.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { type Alarm, unless } from "../domain/Alarm.ts"
@@ -105,6 +105,8 @@ interface StreamOptions {
   readonly writing: Writing
   /** Opened for events that need not pass the stream. */
   readonly outlet?: Outlet<EventBody>
+  /** Run where the events don't come to their end, before the client hears of it; null where the client went away. */
+  readonly broken?: (failed: Failure | null) => Effect.Effect<void>
 }
 
 type Respond = (
@@ -161,7 +163,10 @@ export class EventStreams extends Context.Service<
         for (const output of open) output.keepAlive(silenceMillis)
       }).pipe(Effect.delay(Duration.seconds(sweepSeconds)), Effect.forever, Effect.forkScoped)
 
-      const respond: Respond = Effect.fnUntraced(function* (events, { headers, lost, outlet, writing }) {
+      const respond: Respond = Effect.fnUntraced(function* (
+        events,
+        { broken, headers, lost, outlet, writing }
+      ) {
         const access = yield* CurrentAccess
         // The body is pulled where the context of the request's handler is gone: its trace, and what its log lines have.
         const context = yield* Effect.context<never>()
@@ -177,24 +182,26 @@ export class EventStreams extends Context.Service<
         }
 
         /** Writes the terminal event of a stream that fails. */
-        const writeError = (body: ErrorBody) => {
-          if (access !== null) access.errorCode = body.code
-          return send(writing.failure(body), true)
+        const writeError = (failed: Failure) => {
+          if (access !== null) access.errorCode = failed.body.code
+          const write = Effect.suspend(() => send(writing.failure(failed.body), true))
+          return broken === undefined ? write : Effect.andThen(broken(failed), write)
         }
 
         const deliver = Stream.runForEachArray(events, (batch) =>
           send(framesOf(batch), isTerminal(batch.at(-1)))
         ).pipe(
           unless(cutoff, lost),
-          Effect.catch((error) => Effect.andThen(logFailure(error), () => writeError(describe(error).body))),
+          Effect.catch((error) => Effect.andThen(logFailure(error), () => writeError(describe(error)))),
           Effect.catchCause((cause) =>
             Cause.hasInterruptsOnly(cause)
               ? Effect.failCause(cause)
               : Effect.logError("An unhandled error ended a stream.", cause).pipe(
-                  Effect.andThen(() => writeError(defect.body))
+                  Effect.andThen(() => writeError(defect))
                 )
           ),
-          Effect.andThen(() => send(writing.end, true))
+          Effect.andThen(() => send(writing.end, true)),
+          (delivery) => (broken === undefined ? delivery : Effect.onInterrupt(delivery, () => broken(null)))
         )
 
         yield* acquired(

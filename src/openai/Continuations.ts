@@ -2,7 +2,12 @@ import { Effect, Predicate } from "effect"
 import type { ResponseResource } from "../api/openai/ResponseResource.ts"
 import { ResponseJobs } from "../conversations/ResponseJobs.ts"
 import { CurrentUser } from "../domain/Account.ts"
-import { type ConversationNotFound, PreviousResponseNotFound, ResponseNotComplete } from "../domain/Errors.ts"
+import {
+  type ConversationNotFound,
+  PreviousResponseNotFound,
+  ResponseNotComplete,
+  ResponseWithoutAnswer
+} from "../domain/Errors.ts"
 import type { ResponseId } from "../domain/Ids.ts"
 
 /**
@@ -64,6 +69,9 @@ export const makeNamingPrevious = Effect.map(
       Effect.fnUntraced(function* (error: ConversationNotFound) {
         if (error.param !== "previous_response_id" || previous == null) return yield* error
         const job = yield* jobs.find((yield* CurrentUser).userId, previous)
+        if (job?.status === "failed" || job?.status === "cancelled") {
+          return yield* new ResponseWithoutAnswer({ status: job.status })
+        }
         return yield* job !== undefined && job.endedAt === null
           ? new ResponseNotComplete({ param: "previous_response_id" })
           : new PreviousResponseNotFound()

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { ResponseJobs } from "../conversations/ResponseJobs.ts"
+import { type ResponseJob, ResponseJobs } from "../conversations/ResponseJobs.ts"
 import { type ItemsWanted, StoredResponses } from "../conversations/StoredResponses.ts"
 import {
   InvalidRequest,
@@ -21,6 +21,9 @@ const notStreamable = new InvalidRequest({
     "without `stream`."
 })
 
+/** Others only say how a response ended that its own request made. */
+const wasJob = ({ background, runs }: ResponseJob): boolean => background || runs > 0
+
 /** What answers requests for such responses. */
 export const makeDetached = Effect.gen(function* () {
   const background = yield* BackgroundResponses
@@ -31,8 +34,8 @@ export const makeDetached = Effect.gen(function* () {
 
   const resume = Effect.fnUntraced(function* (userId: UserId, id: ResponseId, after: number) {
     const job = yield* jobs.find(userId, id)
-    if (job !== undefined && !(yield* isDeleted(job))) return yield* stream(job, after)
-    yield* stored.find(userId, id)
+    if (job !== undefined && wasJob(job) && !(yield* isDeleted(job))) return yield* stream(job, after)
+    yield* show(userId, id)
     return yield* notStreamable
   })
 
@@ -52,8 +55,8 @@ export const makeDetached = Effect.gen(function* () {
       Effect.as(true),
       Effect.catchTag("ResponseNotFound", () => Effect.succeed(false))
     )
-    const wasJob = yield* jobs.delete(userId, id)
-    if (!isStored && !wasJob) return yield* new ResponseNotFound()
+    const isKnown = yield* jobs.delete(userId, id)
+    if (!isStored && !isKnown) return yield* new ResponseNotFound()
   })
 
   /** What a response was asked. */

@@ -34,7 +34,7 @@ export const renderJob = Effect.fnUntraced(function* (
     id: job.responseId,
     createdAt: job.createdAt.epochMilliseconds,
     model: body.model || "auto",
-    conversationId: ConversationId.make(firstId),
+    conversationId: job.conversationId ?? ConversationId.make(firstId),
     instructions: request.instructions ?? null,
     maxOutputTokens: request.max_output_tokens ?? null,
     previousResponseId: request.previous_response_id ?? null,
@@ -45,7 +45,7 @@ export const renderJob = Effect.fnUntraced(function* (
     ...bare,
     output: job.endedAt === null ? bare.output : bare.output.map(broken),
     // It isn't known before the response begins.
-    conversation: started === null ? null : bare.conversation,
+    conversation: job.conversationId === null ? null : bare.conversation,
     status: job.status,
     error: job.failure === null ? null : { code: job.failure.code, message: job.failure.message }
   }

@@ -6,6 +6,7 @@ import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
 import { shownId } from "../api/openai/ProfileIds.ts"
 import type { ResponseResource } from "../api/openai/ResponseResource.ts"
 import type { EventBody } from "../api/ResponseEvent.ts"
+import { CurrentUser } from "../domain/Account.ts"
 import { unless } from "../domain/Alarm.ts"
 import type { ConversationId } from "../domain/Ids.ts"
 import { Drain } from "../http/Drain.ts"
@@ -13,6 +14,7 @@ import { enveloped } from "../http/ErrorBoundary.ts"
 import { leanGroup } from "../http/LeanRequests.ts"
 import { EventStreams } from "../http/Sse.ts"
 import { Responses } from "../responses/Responses.ts"
+import { makeKeepBroken } from "./BrokenResponses.ts"
 import { makeNamingPrevious } from "./Continuations.ts"
 import { contradictionIn } from "./Contradictions.ts"
 import { isDetached } from "./DetachedCreation.ts"
@@ -64,6 +66,7 @@ interface CreateRequest {
 export const ResponsesHandlers = leanGroup(
   Effect.gen(function* () {
     const responses = yield* Responses
+    const keepBroken = yield* makeKeepBroken
     const namingPrevious = yield* makeNamingPrevious
     const drain = yield* Drain
     const streams = yield* EventStreams
@@ -91,7 +94,8 @@ export const ResponsesHandlers = leanGroup(
           headers,
           lost: begun.lost,
           outlet: begun.outlet,
-          writing
+          writing,
+          broken: keepBroken(yield* CurrentUser, payload, begun)
         })
       }
       const whole = collectRendered(begun.events, view)

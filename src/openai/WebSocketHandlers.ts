@@ -4,7 +4,7 @@ import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Socket } from "effect/socket"
 import type { ErrorBody } from "../api/ErrorEnvelope.ts"
-import { defect, describe, type Expected } from "../api/Failure.ts"
+import { defect, describe, type Expected, type Failure } from "../api/Failure.ts"
 import { CreateBody } from "../api/openai/CreateBody.ts"
 import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
 import type { ProfileEventBody } from "../api/openai/ResponseEvents.ts"
@@ -24,6 +24,7 @@ import { enveloped, logFailure } from "../http/ErrorBoundary.ts"
 import { UserBounds } from "../http/UserBounds.ts"
 import { Responses } from "../responses/Responses.ts"
 import { KeyRates } from "../usage/KeyRates.ts"
+import { makeKeepBroken } from "./BrokenResponses.ts"
 import {
   checkPrevious,
   type Continuation,
@@ -33,6 +34,7 @@ import {
   withHistory
 } from "./Continuations.ts"
 import { contradictionIn, namedTwice } from "./Contradictions.ts"
+import { refuseKey } from "./DetachedCreation.ts"
 import type { View } from "./ItemRendering.ts"
 import { makeRenderer } from "./Rendering.ts"
 import { readRequest } from "./RequestReading.ts"
@@ -147,6 +149,7 @@ const continuing = (event: ProfileEventBody, previous: string | null): ProfileEv
 /** Answers the messages of connections, as POST answers requests: with the same checks, limits, records and log lines. */
 const makeAnswer = Effect.gen(function* () {
   const responses = yield* Responses
+  const keepBroken = yield* makeKeepBroken
   const namingPrevious = yield* makeNamingPrevious
   const drain = yield* Drain
   const keys = yield* ApiKeys
@@ -167,6 +170,7 @@ const makeAnswer = Effect.gen(function* () {
     const send = (events: ReadonlyArray<ProfileEventBody | ReturnType<typeof errorBefore>[number]>) =>
       Effect.forEach(events, (event) => write(number(event)), { discard: true })
     let failed: (body: ErrorBody, status: number) => Parameters<typeof send>[0] = errorBefore
+    let broken: (failure: Failure | null) => Effect.Effect<void> = () => Effect.void
 
     const respond = Effect.gen(function* () {
       // The key may have been revoked since the connection was opened.
@@ -189,27 +193,25 @@ const makeAnswer = Effect.gen(function* () {
         )
       const renderer = makeRendering(view, message, memory)
       failed = renderer.failure
+      broken = keepBroken(caller, body, begun)
       const delivery = Stream.runForEach(begun.events, (event) => send(renderer.event(event)))
       yield* unless(drain.cutoff, begun.lost)(delivery)
     })
 
-    const sendError = (body: ErrorBody, status: number) => {
-      access.entry.errorCode = body.code
-      return send(failed(body, status))
+    const sendError = (failure: Failure) => {
+      access.entry.errorCode = failure.body.code
+      return Effect.andThen(broken(failure), send(failed(failure.body, failure.status)))
     }
-    const tell = (error: Expected) => {
-      const { body, status } = describe(error)
-      return Effect.andThen(logFailure(error), sendError(body, status))
-    }
+    const tell = (error: Expected) => Effect.andThen(logFailure(error), sendError(describe(error)))
     yield* respond.pipe(
-      Effect.catch((error) => (Socket.isSocketError(error) ? Effect.fail(error) : tell(error))),
+      Effect.onInterrupt(() => broken(null)),
+      Effect.catch((error) =>
+        Socket.isSocketError(error) ? Effect.andThen(broken(null), Effect.fail(error)) : tell(error)
+      ),
       Effect.catchCause((cause) =>
         Cause.hasInterruptsOnly(cause) || Cause.hasFails(cause)
           ? Effect.failCause(cause)
-          : Effect.andThen(
-              Effect.logError("An unhandled error ended a response.", cause),
-              sendError(defect.body, defect.status)
-            )
+          : Effect.andThen(Effect.logError("An unhandled error ended a response.", cause), sendError(defect))
       ),
       log.within(access)
     )
@@ -264,6 +266,7 @@ export const WebSocketHandlers = HttpApiBuilder.group(
       Effect.fnUntraced(
         function* ({ request }) {
           if (yield* drain.isClosed) return yield* new ServerShuttingDown()
+          yield* refuseKey(request)
           if (!isUpgrade(request)) {
             return yield* invalid("", "Send POST /openai/v1/responses, or connect by WebSocket.")
           }

@@ -70,6 +70,9 @@ type RequestFailure =
 interface BegunResponse {
   readonly id: ResponseId
   readonly conversationId: ConversationId
+  readonly model: string
+  /** In milliseconds since 1970. */
+  readonly createdAt: number
   readonly events: Stream.Stream<EventBody, GenerationFailure>
   /** To be opened for deltas by what runs `events`, which then has only those that it does not take. */
   readonly outlet: Outlet<EventBody>
@@ -198,7 +201,7 @@ export class Responses extends Context.Service<
           const outlet = new Outlet<EventBody>()
           const events = eventsOf({ start, generation, search, store, meter, onOutput, nextItemId, outlet })
           const { forget, lost } = opened
-          return { id, conversationId, events, outlet, lost, forget } satisfies BegunResponse
+          return { ...start, events, outlet, lost, forget } satisfies BegunResponse
         })
       )
 
