@@ -18,6 +18,8 @@ import {
 export const runningPerUserMax = 8
 /** How often a job is begun, if its processes die before anything was generated. */
 const runsMax = 3
+/** The same of one with an Idempotency-Key: after a crash it is generated again once at most. */
+const keyedRunsMax = 2
 
 const LookRow = Schema.Struct({ isQueued: Schema.Boolean, isAbandoned: Schema.Boolean })
 const IdRow = Schema.Struct({ responseId: ResponseId })
@@ -120,7 +122,8 @@ const makeEnds = Effect.gen(function* () {
 
   const requeue = Effect.fn("ResponseJobs.requeue")(function* (lease: JobLease) {
     const queued = yield* sql`UPDATE response_jobs SET status = 'queued', lease_until = NULL
-      WHERE ${held(lease)} AND event_count = 0 AND runs < ${runsMax} RETURNING response_id`
+      WHERE ${held(lease)} AND event_count = 0
+        AND runs < CASE WHEN key_hash IS NULL THEN ${runsMax}::int ELSE ${keyedRunsMax}::int END RETURNING response_id`
     return queued.length > 0
   }, orUnavailable)
 

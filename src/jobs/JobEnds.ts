@@ -162,6 +162,12 @@ const makeFail = ({ jobs, stored }: JobServices, { end }: Ends) => {
   return fail
 }
 
+/** Usage is recorded when a run ends, so that what a crashed one cost the provider's account is in no record. */
+const logAgain = ({ responseId, runs, userId }: ResponseJob) =>
+  Effect.logWarning(
+    "A response is generated again, because its process ended before its first event. The model's provider may bill both; the usage of the first is not recorded."
+  ).pipe(Effect.annotateLogs({ responseId, user: userId, runs }))
+
 const makeRecover = ({ jobs, stored }: JobServices, { end }: Ends) => {
   /** Unless an earlier recovery has, and broke off. */
   const append = Effect.fnUntraced(function* (job: ResponseJob, event: EventBody) {
@@ -180,7 +186,7 @@ const makeRecover = ({ jobs, stored }: JobServices, { end }: Ends) => {
       yield* append(job, event)
       return yield* end(job, statusOf(event) ?? "completed")
     }
-    if (yield* jobs.requeue(job)) return
+    if (yield* jobs.requeue(job)) return yield* logAgain(job)
     const failed = describe(new ResponseInterrupted())
     yield* append(job, errorEvent(failed.body))
     yield* end(job, "failed", failureOf(failed))

@@ -1,6 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Metric, Schema, Stream } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type Statement } from "effect/sql"
 import { ResponseResource } from "../../src/api/openai/ResponseResource.ts"
 import { runningPerUserMax } from "../../src/conversations/JobLeases.ts"
 import { openPerUserMax } from "../../src/conversations/ResponseJobs.ts"
@@ -388,14 +388,18 @@ layer(TestApp.layer(), { excludeTestServices: true })("an Idempotency-Key", (it)
 })
 
 /** Leaves a job as a process does that was killed. */
-const abandoned = Effect.fnUntraced(function* (events: ReadonlyArray<unknown>, runs = 1) {
+const abandoned = Effect.fnUntraced(function* (
+  events: ReadonlyArray<unknown>,
+  runs = 1,
+  keyHash: Statement.Fragment | null = null
+) {
   const sql = yield* SqlClient.SqlClient
   const { alice } = yield* TestApp
   const id = crypto.randomUUID()
   yield* sql`INSERT INTO response_jobs
-      (response_id, user_id, api_key_id, background, status, request, lease_fence, lease_until, runs, event_count)
+      (response_id, user_id, api_key_id, background, status, request, lease_fence, lease_until, runs, event_count, key_hash)
     SELECT ${id}::uuid, ${alice.id}::uuid, id, true, 'in_progress', ${JSON.stringify(background)}::json, 1,
-      clock_timestamp() + interval '1 hour', ${runs}::int, ${events.length}::int
+      clock_timestamp() + interval '1 hour', ${runs}::int, ${events.length}::int, ${keyHash ?? sql`NULL::bytea`}
     FROM api_keys WHERE user_id = ${alice.id}::uuid LIMIT 1`
   if (events.length > 0) {
     yield* sql`INSERT INTO response_events (response_id, position, events)
@@ -413,6 +417,17 @@ layer(TestApp.layer(), { excludeTestServices: true })("a response whose process 
       const id = yield* abandoned([])
       yield* shownAs(id, "completed")
       assert.strictEqual((yield* response("GET", `/${id}`)).output_text, "Hello")
+    })
+  )
+
+  it.effect("is made again once at most if it has an Idempotency-Key", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const before = yield* asked
+      const id = yield* abandoned([], 2, sql`decode('aa', 'hex')`)
+      yield* shownAs(id, "failed")
+      assert.strictEqual((yield* response("GET", `/${id}`)).error?.code, "interrupted")
+      assert.strictEqual(yield* asked, before)
     })
   )
 
