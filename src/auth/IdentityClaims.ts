@@ -45,11 +45,31 @@ interface IdentityRules {
   readonly groupsClaim: string
 }
 
+/** A claim and what qualifies it, which are taken from one document. */
+const emailClaims = ["email", "email_verified"]
+
+const hasAll = (claims: Claims, names: ReadonlyArray<string>) =>
+  names.every((name) => claims[name] !== undefined)
+
 /** Whether the ID token leaves out what the userinfo endpoint may know. */
 export const isIncomplete = (claims: Claims, groupsClaim: string | null): boolean =>
-  ["email", "email_verified", ...(groupsClaim === null ? [] : [groupsClaim])].some(
-    (name) => claims[name] === undefined
-  )
+  !hasAll(claims, groupsClaim === null ? emailClaims : [...emailClaims, groupsClaim])
+
+/**
+ * The claims of an ID token, completed by those of the userinfo endpoint. The address comes with its verification from the
+ * first of the two documents that has both, so that neither vouches for the address of the other one.
+ */
+export const completed = (inToken: Claims, inUserInfo: Claims): Claims => {
+  const emails = hasAll(inUserInfo, emailClaims) && !hasAll(inToken, emailClaims) ? inUserInfo : inToken
+  return { ...inUserInfo, ...inToken, ...Object.fromEntries(emailClaims.map((name) => [name, emails[name]])) }
+}
+
+/** Seconds that the provider's clock may be ahead, as for the other times of an ID token. */
+const clockAheadSecondsMax = 30
+
+/** Whether an ID token says that it was issued later than now. */
+export const isIssuedAhead = ({ iat }: Claims, nowSeconds: number): boolean =>
+  typeof iat !== "number" || iat > nowSeconds + clockAheadSecondsMax
 
 /** Compared as it is written: a domain in another script must be in the setting as the provider writes it. */
 const domainOf = (email: string): string => email.slice(email.lastIndexOf("@") + 1).toLowerCase()

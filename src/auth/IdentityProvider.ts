@@ -3,7 +3,15 @@ import type { Digest } from "effect/crypto"
 import * as OpenId from "openid-client"
 import type { IdentityRefused } from "../domain/IdentityRefused.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
-import { type Claims, type Identity, identityOf, isIncomplete, refused } from "./IdentityClaims.ts"
+import {
+  type Claims,
+  completed,
+  type Identity,
+  identityOf,
+  isIncomplete,
+  isIssuedAhead,
+  refused
+} from "./IdentityClaims.ts"
 import { makePendingSignIns, type PendingSignIn } from "./PendingSignIn.ts"
 import { attempt, isConfigured, makeProviderClient, type ProviderSettings } from "./ProviderClient.ts"
 import { refusalOf } from "./ProviderRefusal.ts"
@@ -101,11 +109,18 @@ const claimsOf = Effect.fnUntraced(function* (
     })
   )
   const inToken: Claims = tokens.claims() ?? {}
+  // oxlint-disable-next-line no-restricted-properties -- the clock by which openid-client checks the other times of the token
+  if (isIssuedAhead(inToken, Date.now() / 1000)) {
+    return yield* refused(
+      "provider_invalid",
+      "the claim iat of the ID token is in the future: compare the clocks"
+    )
+  }
   const isAsked =
     isIncomplete(inToken, groupsClaim) && client.serverMetadata().userinfo_endpoint !== undefined
   if (!isAsked) return inToken
   const more = yield* attempt(() => OpenId.fetchUserInfo(client, tokens.access_token, String(inToken["sub"])))
-  return { ...more, ...inToken }
+  return completed(inToken, more)
 })
 
 const makeProvider = Effect.fnUntraced(function* (oidc: ProviderSettings) {

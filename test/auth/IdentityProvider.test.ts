@@ -1,8 +1,8 @@
 import { NodeCrypto } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Layer, Redacted } from "effect"
+import { Context, Effect, Layer, Redacted, Struct } from "effect"
 import { TestClock } from "effect/testing"
-import { decodeJwt, decodeProtectedHeader, generateKeyPair, SignJWT } from "jose"
+import { decodeJwt, decodeProtectedHeader, exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "jose"
 import { IdentityProvider } from "../../src/auth/IdentityProvider.ts"
 import type { SignInRefusal } from "../../src/domain/SignInRefusal.ts"
 import { AppConfig } from "../../src/settings/AppConfig.ts"
@@ -65,9 +65,18 @@ const problemOf = <A, E extends { readonly problem: SignInRefusal }>(effect: Eff
   Effect.map(Effect.flip(effect), ({ problem }) => problem)
 
 /** Another answer of the token endpoint than the provider's own. */
-const answerTokens = (provider: LocalProvider, change: (token: string) => Promise<string>) => {
+const answerTokens = (
+  provider: LocalProvider,
+  change: (token: string) => Promise<string>,
+  others: Readonly<Record<string, unknown>> = {}
+) => {
   let asked = false
   provider.answerInstead((request, response) => {
+    const other = others[request.url ?? ""]
+    if (other !== undefined) {
+      response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(other))
+      return true
+    }
     if (request.url !== "/token" || asked) return false
     asked = true
     void (async () => {
@@ -88,6 +97,26 @@ const answerTokens = (provider: LocalProvider, change: (token: string) => Promis
     return true
   })
 }
+
+/** Has the provider tell these claims, in an ID token that it signs, and at its userinfo endpoint. */
+const tell = Effect.fnUntraced(function* (
+  provider: LocalProvider,
+  inToken: (claims: JWTPayload) => JWTPayload,
+  inUserInfo: object = {}
+) {
+  const { privateKey, publicKey } = yield* Effect.promise(() => generateKeyPair("RS256"))
+  const key = {
+    ...(yield* Effect.promise(() => exportJWK(publicKey))),
+    kid: "told",
+    alg: "RS256",
+    use: "sig"
+  }
+  const sign = (token: string) =>
+    new SignJWT(inToken(decodeJwt(token)))
+      .setProtectedHeader({ ...decodeProtectedHeader(token), alg: "RS256", kid: "told" })
+      .sign(privateKey)
+  answerTokens(provider, sign, { "/jwks": { keys: [key] }, "/me": { sub: ada.sub, ...inUserInfo } })
+})
 
 describe("a sign-in at a real OpenID provider", () => {
   it.effect("tells the identity, its verified address and the path to go back to", () =>
@@ -264,6 +293,50 @@ describe("what comes back from the provider", () => {
       const returned = yield* walk(service)
       assert.strictEqual(yield* problemOf(service.finish(returned)), "provider_invalid")
     })
+  )
+
+  it.effect("is refused with an ID token that was issued in the future", () =>
+    Effect.gen(function* () {
+      const { provider, service } = yield* started()
+      for (const [ahead, problem] of [
+        [3_600, "provider_invalid"],
+        [0, null]
+      ] as const) {
+        yield* tell(provider, ({ iat = 0, ...claims }) => ({ ...claims, iat: iat + ahead }))
+        const result = yield* Effect.result(Effect.flatMap(walk(service), service.finish))
+        assert.strictEqual(result._tag === "Failure" ? result.failure.problem : null, problem)
+      }
+    })
+  )
+
+  it.effect(
+    "is refused when the ID token verifies no address and userinfo tells another one unverified",
+    () =>
+      Effect.gen(function* () {
+        const { provider, service } = yield* started()
+        const alice = "alice@example.com"
+        for (const [inToken, inUserInfo, outcome] of [
+          [{ email_verified: true }, { email: alice, email_verified: false }, "email_unverified"],
+          [{ email_verified: true }, { email: alice }, "email_missing"],
+          [{ email: alice }, { email_verified: true }, "email_unverified"],
+          [{ email: ada.email }, { email: alice, email_verified: true }, alice],
+          [{ email: ada.email, email_verified: true }, { email: alice, email_verified: true }, ada.email],
+          [
+            { email: alice, email_verified: false },
+            { email: alice, email_verified: true },
+            "email_unverified"
+          ]
+        ] as const) {
+          const change = (claims: JWTPayload) => ({
+            ...Struct.omit(claims, ["email", "email_verified"]),
+            ...inToken
+          })
+          yield* tell(provider, change, inUserInfo)
+          const result = yield* Effect.result(Effect.flatMap(walk(service), service.finish))
+          const told = result._tag === "Failure" ? result.failure.problem : result.success.identity.email
+          assert.strictEqual(told, outcome, JSON.stringify([inToken, inUserInfo]))
+        }
+      })
   )
 
   it.effect("is told as the provider's refusal", () =>
