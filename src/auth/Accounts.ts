@@ -23,6 +23,7 @@ import { rowAs, rowsAs } from "../sql/rows.ts"
 import { visible } from "../sql/visible.ts"
 import { makeOrganizationChanges } from "./OrganizationChanges.ts"
 import { makeOrganizations, type PlanRow } from "./Organizations.ts"
+import { StaleKeys } from "./StaleKeys.ts"
 import { makeUserChanges } from "./UserChanges.ts"
 import { type DeletedUser, makeUserDeletion, type PassProjects } from "./UserDeletion.ts"
 import { selectUsers, UserRow } from "./UserTable.ts"
@@ -38,7 +39,7 @@ export class Accounts extends Context.Service<
       name: string,
       plan: string
     ) => Effect.Effect<Organization, OrganizationExists | PlanNotFound | LicenseForbids | DatabaseUnavailable>
-    /** Takes effect in every process within seconds. */
+    /** Takes effect at once here, and in every other process within seconds. */
     readonly setPlan: (
       name: string,
       plan: string
@@ -82,7 +83,7 @@ export class Accounts extends Context.Service<
       UserExists | OrganizationNotFound | RoleForbids | LicenseForbids | DatabaseUnavailable
     >
     /**
-     * Takes effect in every process within seconds. Disabling ends the user's sessions, and removes the links for the
+     * Takes effect at once here, and in every other process within seconds. Disabling ends the user's sessions, and removes the links for the
      * user and those that it created. A second call changes nothing.
      */
     readonly setDisabled: (
@@ -162,5 +163,5 @@ export class Accounts extends Context.Service<
         firstUser
       })
     })
-  )
+  ).pipe(Layer.provide(StaleKeys.layer))
 }

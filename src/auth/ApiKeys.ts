@@ -27,6 +27,7 @@ import { makeKeyRoll } from "./KeyRoll.ts"
 import { ChangedRow, entryOf, limitsOf, ownedBy, ownerColumns, recordOf, RecordRow } from "./KeyRows.ts"
 import * as KeyToken from "./KeyToken.ts"
 import { lastUseSeconds, makeLastUse } from "./LastUse.ts"
+import { StaleKeys } from "./StaleKeys.ts"
 import { makeWebKeys, type WebKeys } from "./WebKeys.ts"
 
 /** A new key. `key` is never shown again. */
@@ -60,8 +61,8 @@ export class ApiKeys extends Context.Service<
   ApiKeys,
   {
     /**
-     * The caller who presents the key. The result is at most `auth.cacheSeconds` old, here and in every other process; expiry is
-     * exact to the millisecond. A key with a wrong checksum costs no look-up, and look-ups of unknown keys are limited.
+     * The caller who presents the key. What this process changes of the key, its user or its organization counts at once; what another
+     * one changes, within `auth.cacheSeconds`; expiry is exact to the millisecond. A key with a wrong checksum costs no look-up, and look-ups of unknown keys are limited.
      */
     readonly authenticate: (
       presented: Redacted.Redacted
@@ -247,7 +248,7 @@ export class ApiKeys extends Context.Service<
         ...webKeys
       })
     })
-  )
+  ).pipe(Layer.provide(StaleKeys.layer))
 }
 
 /** Finds a key by its id, and authenticates its hash; the key of the web application has none that could be. */

@@ -7,6 +7,7 @@ import { keyLimitNames, KeyLimits } from "../domain/KeyLimits.ts"
 import { monotonicSeconds } from "../domain/Monotonic.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowAs } from "../sql/rows.ts"
+import { StaleKeys } from "./StaleKeys.ts"
 
 /** Cached look-ups, of existing and of unknown keys together. */
 const cachedKeysMax = 10_000
@@ -57,12 +58,13 @@ interface LookedUp {
 }
 
 /**
- * Finds keys by their whole hash, cached for `cacheSeconds`; null for an unknown key. Concurrent misses share one look-up, and
- * a look-up that fails is not cached.
+ * Finds keys by their whole hash, cached for `cacheSeconds`, or until this process changes their user or organization; null for an
+ * unknown key. Concurrent misses share one look-up, and a look-up that fails is not cached.
  */
 export const makeKeyLookup = Effect.fnUntraced(function* (cacheSeconds: number) {
   const sql = yield* SqlClient.SqlClient
   const limited = yield* makeUnknownKeyLimit
+  const stale = yield* StaleKeys
   const ageNanosMax = BigInt(cacheSeconds) * 1_000_000_000n
 
   const read = (hash: string) =>
@@ -92,13 +94,16 @@ export const makeKeyLookup = Effect.fnUntraced(function* (cacheSeconds: number) 
 
   /**
    * The cache measures age from the end of a look-up and by the wall clock, which can be set back. So its result counts
-   * only if the look-up began after this request arrived, or is young enough by the monotonic clock.
+   * only if the look-up began after this request arrived, or is young enough by the monotonic clock, and never if this process has
+   * changed the user since.
    */
   const find = Effect.fnUntraced(function* (hash: string) {
     const arrivedNanos = yield* Clock.monotonicTimeNanos
     const found = yield* Cache.get(cache, hash)
-    if (found.sinceNanos >= arrivedNanos) return found.key
-    if ((yield* Clock.monotonicTimeNanos) - found.sinceNanos <= ageNanosMax) return found.key
+    const isStale = found.key !== null && stale.isStale(found.key.caller, found.sinceNanos)
+    if (!isStale && found.sinceNanos >= arrivedNanos) return found.key
+    const isOld = (yield* Clock.monotonicTimeNanos) - found.sinceNanos > ageNanosMax
+    if (!isStale && !isOld) return found.key
     yield* Cache.invalidateWhen(cache, hash, (entry) => entry === found)
     return (yield* Cache.get(cache, hash)).key
   })

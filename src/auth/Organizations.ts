@@ -12,6 +12,7 @@ import { orUnavailable } from "../sql/orUnavailable.ts"
 import { firstId, pageOf, pageRowsAsked } from "../sql/Paging.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
 import { visible } from "../sql/visible.ts"
+import { StaleKeys } from "./StaleKeys.ts"
 
 /** Plans in use that are listed. */
 const plansListedMax = 1_000
@@ -57,6 +58,7 @@ export const makeOrganizations = Effect.gen(function* () {
   const plans = yield* Plans
   const seats = yield* makeSeats
   const audit = yield* makeAuditRecorder
+  const stale = yield* StaleKeys
 
   const knownPlan = Effect.fnUntraced(function* (plan: string) {
     const { catalog } = yield* plans.current
@@ -88,6 +90,7 @@ export const makeOrganizations = Effect.gen(function* () {
     const changed = yield* audit.recording(update, planEntry)
     if (changed === undefined) return yield* new OrganizationNotFound()
     const { oldPlan: _, ...organization } = changed
+    yield* stale.mark(organization.id)
     return organization
   }, orUnavailable)
 

@@ -15,6 +15,7 @@ import { makeLinkTable } from "./LinkTable.ts"
 import { makeManagedUser, makeOwnerRule, requireRole } from "./ManagedUser.ts"
 import { makeRoleChange } from "./RoleChange.ts"
 import { makeSessionTable } from "./SessionTable.ts"
+import { StaleKeys } from "./StaleKeys.ts"
 import { userColumns, UserRow } from "./UserTable.ts"
 
 /** The methods of Accounts that change users. */
@@ -28,6 +29,7 @@ export const makeUserChanges = Effect.gen(function* () {
   const changeRole = yield* makeRoleChange
   const locked = yield* makeManagedUser
   const owners = yield* makeOwnerRule
+  const stale = yield* StaleKeys
 
   const create = Effect.fn("Accounts.createUser")(function* (
     email: string,
@@ -84,7 +86,9 @@ export const makeUserChanges = Effect.gen(function* () {
 
   const setDisabled = Effect.fn("Accounts.setDisabled")(function* (email: string, isDisabled: boolean) {
     // What `seats` runs is undefined only where nothing was created.
-    return (yield* isDisabled ? disable(email) : enable(email)) ?? (yield* new UserNotFound())
+    const user = (yield* isDisabled ? disable(email) : enable(email)) ?? (yield* new UserNotFound())
+    yield* stale.mark(user.id)
+    return user
   }, orUnavailable)
 
   const setRole = Effect.fn("Accounts.setRole")(

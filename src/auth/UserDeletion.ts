@@ -12,6 +12,7 @@ import { visible } from "../sql/visible.ts"
 import { makeLinkTable } from "./LinkTable.ts"
 import { makeManagedUser, makeOwnerRule } from "./ManagedUser.ts"
 import { makeSessionTable } from "./SessionTable.ts"
+import { StaleKeys } from "./StaleKeys.ts"
 import { selectUsers, UserRow } from "./UserTable.ts"
 
 /**
@@ -44,6 +45,7 @@ export const makeUserDeletion = Effect.gen(function* () {
   const sessions = yield* makeSessionTable
   const locked = yield* makeManagedUser
   const owners = yield* makeOwnerRule
+  const stale = yield* StaleKeys
 
   /** Who gets the files: projects have only files of their own organization. */
   const heirOf = Effect.fnUntraced(function* (user: User, email: string) {
@@ -84,7 +86,8 @@ export const makeUserDeletion = Effect.gen(function* () {
       yield* audit.record({ action: "user.delete", ...aboutUser(user), details })
       return user
     },
-    (effect) => orUnavailable(sql.withTransaction(effect))
+    (effect) => orUnavailable(sql.withTransaction(effect)),
+    Effect.tap(({ id }) => stale.mark(id))
   )
 
   const deletedUsers = Effect.fn("Accounts.deletedUsers")(

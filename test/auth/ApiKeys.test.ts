@@ -2,10 +2,12 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Clock, Context, DateTime, Duration, Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
+import { Accounts } from "../../src/auth/Accounts.ts"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
 import * as KeyToken from "../../src/auth/KeyToken.ts"
+import { StaleKeys } from "../../src/auth/StaleKeys.ts"
 import { tokensMax } from "../../src/domain/Allowance.ts"
-import type { ApiKeyId } from "../../src/domain/Ids.ts"
+import { type ApiKeyId, UserId } from "../../src/domain/Ids.ts"
 import { noKeyLimits } from "../../src/domain/KeyLimits.ts"
 import { testConfig } from "../support/TestConfig.ts"
 import { SqlFaults, TestDatabase } from "../support/TestDatabase.ts"
@@ -100,6 +102,61 @@ layer(everything)("ApiKeys", (it) => {
           plan: "gold"
         })
       })
+    )
+
+    it.effect(
+      "refuses a key at once whose user is deleted or disabled here, and in another process in 5 seconds",
+      () =>
+        Effect.gen(function* () {
+          const apiKeys = yield* ApiKeys
+          const other = yield* secondProcess
+          const accounts = yield* Accounts
+          for (const [change, outcome] of [
+            [(email: string) => accounts.setDisabled(email, true), "UserDisabled"],
+            [(email: string) => accounts.deleteUser(email, null), "revoked"]
+          ] as const) {
+            const { key, user } = yield* makeUser
+            const { key: bystander } = yield* makeUser
+            for (const { authenticate } of [apiKeys, other]) yield* authenticate(key.key)
+            yield* change(user.email)
+            assert.strictEqual(yield* reasonOf(key.key), outcome)
+            assert.strictEqual((yield* apiKeys.authenticate(bystander.key)).keyId, bystander.id)
+            yield* TestClock.adjust("5 seconds")
+            assert.notStrictEqual(yield* tagOf(other.authenticate(key.key)), "done")
+          }
+        })
+    )
+
+    it.effect("knows at once that a user is enabled again, and the new plan of an organization", () =>
+      Effect.gen(function* () {
+        const apiKeys = yield* ApiKeys
+        const accounts = yield* Accounts
+        const { key, organization, user } = yield* makeUser
+        yield* accounts.setDisabled(user.email, true)
+        assert.strictEqual(yield* reasonOf(key.key), "UserDisabled")
+        yield* accounts.setDisabled(user.email, false)
+        assert.strictEqual((yield* apiKeys.authenticate(key.key)).plan, "gold")
+        yield* accounts.setPlan(organization.name, "silver")
+        assert.strictEqual((yield* apiKeys.authenticate(key.key)).plan, "silver")
+      })
+    )
+
+    it.effect("asks the database again for each user that was changed, however many", () =>
+      Effect.gen(function* () {
+        const apiKeys = yield* ApiKeys
+        const stale = yield* StaleKeys
+        const { key } = yield* makeUser
+        const caller = yield* apiKeys.authenticate(key.key)
+        yield* TestClock.adjust("1 second")
+        const since = yield* Clock.monotonicTimeNanos
+        yield* TestClock.adjust("1 second")
+        yield* stale.mark(caller.userId)
+        for (let n = 0; n < 10_001; n++)
+          yield* stale.mark(UserId.make(`00000000-0000-7000-8000-${String(n).padStart(12, "0")}`))
+        assert.isTrue(stale.isStale(caller, since))
+        yield* TestClock.adjust("1 second")
+        assert.isFalse(stale.isStale(caller, yield* Clock.monotonicTimeNanos))
+      }).pipe(Effect.provide(Layer.fresh(StaleKeys.layer)))
     )
 
     it.effect("refuses a malformed key without asking the database", () =>
