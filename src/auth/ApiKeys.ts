@@ -21,6 +21,7 @@ import { AppConfig } from "../settings/AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { firstId, pageOf, pageRowsAsked } from "../sql/Paging.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
+import { makeKeyAccess } from "./KeyAccess.ts"
 import { makeKeyChanges } from "./KeyChanges.ts"
 import { type KnownKey, makeKeyLookup } from "./KeyLookup.ts"
 import { makeKeyRoll } from "./KeyRoll.ts"
@@ -139,9 +140,8 @@ export class ApiKeys extends Context.Service<
       const forget = (hash: Uint8Array) => lookup.forget(Hex.encode(hash))
       const changes = yield* makeKeyChanges(forget)
       const roll = yield* makeKeyRoll(forget)
+      const { whileAllowed } = yield* makeKeyAccess
       const { webCallerOf, ...webKeys } = yield* makeWebKeys
-
-      const hashOf = (key: Redacted.Redacted) => KeyToken.hashWith(digest, key)
 
       // On the path of every request, mostly without a look-up: a span would cost as much as all the rest.
       const authenticate = Effect.fnUntraced(function* (presented: Redacted.Redacted) {
@@ -168,14 +168,14 @@ export class ApiKeys extends Context.Service<
           "monthly_tokens::float8, requests_per_minute"
       )
 
-      /** Undefined if the owner doesn't exist or the key is stored already. */
+      /** Undefined if the owner doesn't exist, its session has ended or the key is stored already. */
       const store = Effect.fnUntraced(function* (
         action: "api_key.create" | "api_key.adopt",
         { expiresAt, limits, name, userId }: KeyRequest,
         key: Redacted.Redacted
       ) {
         const { dailyTokens, monthlyTokens, requestsPerMinute } = { ...noKeyLimits, ...limits }
-        const hash = yield* hashOf(key)
+        const hash = yield* KeyToken.hashWith(digest, key)
         const id = ApiKeyId.make(yield* random.uuidV7())
         const insert = sql`
           WITH k AS (
@@ -190,7 +190,7 @@ export class ApiKeys extends Context.Service<
           SELECT k.*, ${sql.literal(ownerColumns)}
           FROM k JOIN users u ON u.id = k.user_id JOIN organizations o ON o.id = u.organization_id`
         const created = yield* audit.recording(
-          rowAs(ChangedRow)(insert),
+          whileAllowed(userId, rowAs(ChangedRow)(insert)),
           (changed) => changed && entryOf(action, changed, limitsOf(changed))
         )
         // The key may be cached as unknown.

@@ -12,6 +12,7 @@ import { type LinkedIdentity, makeLinkedIdentities } from "./LinkedIdentities.ts
 import { makeLinkedUsers } from "./LinkedUsers.ts"
 import { Sessions } from "./Sessions.ts"
 import type { StartedSession } from "./SessionTable.ts"
+import { StaleKeys } from "./StaleKeys.ts"
 
 /** Attempts to find a user while other sign-ins of the same person create or link it. */
 const attemptsMax = 3
@@ -22,7 +23,8 @@ export class Identities extends Context.Service<
   {
     /**
      * Signs in the user of the identity. One that is new is linked to the user with its address, or to a new user in the
-     * organization that its groups name. Everything is recorded, a refusal too.
+     * organization that its groups name. The first link of a user, and a role that is raised, end its password, sessions, links and API
+     * keys of before. Everything is recorded, a refusal too.
      */
     readonly signIn: (
       identity: Identity,
@@ -54,6 +56,7 @@ export class Identities extends Context.Service<
       const audit = yield* makeAuditRecorder
       const sessions = yield* Sessions
       const users = yield* makeLinkedUsers
+      const stale = yield* StaleKeys
 
       const fail = (
         about: Pick<AuditEntry, "target" | "organization">,
@@ -93,6 +96,8 @@ export class Identities extends Context.Service<
           return yield* sessions.start(user.id, client, "identity_provider")
         }).pipe(sql.withTransaction)
         return yield* started.pipe(
+          // Its keys may have been revoked.
+          Effect.tap(({ person }) => stale.mark(person.userId)),
           Effect.retry({ times: attemptsMax - 1, while: ({ _tag }) => _tag === "Overtaken" }),
           Effect.catchTag("Overtaken", () =>
             Effect.fail(refused("service_unavailable", "other sign-ins of the same person were first"))
@@ -107,5 +112,5 @@ export class Identities extends Context.Service<
 
       return Identities.of({ signIn, recordRefusal, ...(yield* makeLinkedIdentities) })
     })
-  )
+  ).pipe(Layer.provide(StaleKeys.layer))
 }

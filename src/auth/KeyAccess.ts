@@ -27,5 +27,21 @@ export const makeKeyAccess = Effect.map(SqlClient.SqlClient, (sql) => {
     return seen.length > 0 ? new RoleForbids({ param: "id" }) : new ApiKeyNotFound()
   })
 
-  return { changeable, refusal }
+  /**
+   * Locks the user of a new key and inserts the key, so that what ends the user's access waits and revokes it too, or was first.
+   * Undefined if the session that asks for the key has ended meanwhile.
+   */
+  const whileAllowed = Effect.fnUntraced(function* <A, E, R>(userId: UserId, insert: Effect.Effect<A, E, R>) {
+    yield* sql`SELECT id FROM users WHERE id = ${userId} FOR NO KEY UPDATE`
+    const actor = yield* CurrentActor
+    if (actor._tag !== "Person") return yield* insert
+    const open = yield* sql`SELECT id FROM sessions WHERE id = ${actor.sessionId}`
+    return open.length === 0 ? undefined : yield* insert
+  })
+
+  /** Locks the user of an existing key. */
+  const lockOwnerOf = (id: ApiKeyId) =>
+    sql`SELECT id FROM users WHERE id = (SELECT user_id FROM api_keys WHERE id = ${id}) FOR NO KEY UPDATE`
+
+  return { changeable, refusal, whileAllowed, lockOwnerOf }
 })

@@ -31,7 +31,7 @@ export const makeKeyRoll = Effect.fnUntraced(function* (forget: (hash: Uint8Arra
   const random = yield* SecureRandom.SecureRandom
   const services = yield* Effect.context<Digest.Digest>()
   const audit = yield* makeAuditRecorder
-  const { changeable, refusal } = yield* makeKeyAccess
+  const { changeable, lockOwnerOf, refusal } = yield* makeKeyAccess
 
   const replace = Effect.fnUntraced(function* (
     id: ApiKeyId,
@@ -76,7 +76,8 @@ export const makeKeyRoll = Effect.fnUntraced(function* (forget: (hash: Uint8Arra
     const key = yield* Effect.provideService(KeyToken.makeKey, SecureRandom.SecureRandom, random)
     const until = DateTime.add(yield* DateTime.now, { seconds: graceSeconds })
     const rolled = yield* audit.recording(
-      replace(id, key, until, owner),
+      // A statement of its own, so that the next one sees what was committed meanwhile.
+      Effect.andThen(lockOwnerOf(id), replace(id, key, until, owner)),
       (changed) =>
         changed &&
         entryOf(

@@ -28,7 +28,8 @@ const Row = Schema.Struct({
   organization: Schema.String,
   role: Role,
   createdAt: Schema.DateTimeUtcFromDate,
-  expiresAt: Schema.DateTimeUtcFromDate
+  expiresAt: Schema.DateTimeUtcFromDate,
+  createdBy: Schema.NullOr(UserId)
 })
 export type LinkRow = typeof Row.Type
 
@@ -69,7 +70,8 @@ export const makeLinkTable = Effect.gen(function* () {
   // Links of a user who is disabled are not valid.
   const select = sql`
     SELECT l.id, l.kind, l.user_id, coalesce(l.email, u.email) AS email, o.id AS organization_id,
-      o.name AS organization, coalesce(l.role, u.role) AS role, l.created_at, l.expires_at
+      o.name AS organization, coalesce(l.role, u.role) AS role, l.created_at, l.expires_at,
+      l.created_by
     FROM links l LEFT JOIN users u ON u.id = l.user_id
       JOIN organizations o ON o.id = coalesce(l.organization_id, u.organization_id)
     WHERE u.disabled_at IS NULL`
@@ -145,9 +147,12 @@ export const makeLinkTable = Effect.gen(function* () {
   /** Those for a user. The caller has locked the user. */
   const removeAllOf = (userId: UserId) => sql`DELETE FROM links WHERE user_id = ${userId}`
 
-  /** Those for a user whose rights change, and those that it created with its earlier rights. The caller has locked it. */
+  /** Those for a user whose rights change, and those that it created with its earlier rights, and returns how many. The caller has locked it. */
   const removeAllAround = (userId: UserId) =>
-    sql`DELETE FROM links WHERE user_id = ${userId} OR created_by = ${userId}`
+    Effect.map(
+      sql`DELETE FROM links WHERE user_id = ${userId} OR created_by = ${userId} RETURNING id`,
+      ({ length }) => length
+    )
 
   return { create, find, findById, findInvitation, remove, record, list, removeAllOf, removeAllAround }
 })

@@ -7,6 +7,7 @@ import { AppConfig } from "../settings/AppConfig.ts"
 import { groupRulesIn } from "../settings/OidcCodec.ts"
 import { rowAs } from "../sql/rows.ts"
 import { Accounts } from "./Accounts.ts"
+import { isRaised, makeEarlierAccess } from "./EarlierAccess.ts"
 import { type Identity, placeOf, refused, roleByGroups } from "./IdentityClaims.ts"
 import { makeRoleChange } from "./RoleChange.ts"
 import { selectUsers, UserRow } from "./UserTable.ts"
@@ -20,6 +21,7 @@ export const makeLinkedUsers = Effect.gen(function* () {
   const audit = yield* makeAuditRecorder
   const accounts = yield* Accounts
   const changeRole = yield* makeRoleChange
+  const endEarlierAccess = yield* makeEarlierAccess
   const { oidc } = yield* AppConfig
   const rules = oidc.groups === null ? [] : groupRulesIn(oidc.groups)
 
@@ -67,15 +69,26 @@ export const makeLinkedUsers = Effect.gen(function* () {
     return yield* link(user, identity)
   })
 
-  /** The user of the identity, with the role that its groups give it. */
+  /**
+   * Links a user that was created without the provider. Until now, anybody may have set it up who knew the address, so that nothing of
+   * before gives access any more. A user with another identity has been through this.
+   */
+  const linkKnown = Effect.fnUntraced(function* (user: User, identity: Identity) {
+    yield* link(user, identity)
+    if (user.identities === 0) yield* endEarlierAccess(user, "identity.link")
+  })
+
+  /** The user of the identity, with the role that its groups give it. Higher rights begin with nothing of before. */
   const of = Effect.fnUntraced(function* (identity: Identity) {
     const linked = yield* linkedTo(identity)
     const known = linked ?? (yield* withAddress(identity.email))
     if (known === undefined) return yield* create(identity)
     if (known.disabledAt !== null) return yield* refused("user_disabled", "the user is disabled")
-    if (linked === undefined) yield* link(known, identity)
+    if (linked === undefined) yield* linkKnown(known, identity)
     const role = roleByGroups(known, identity.groups, rules)
-    if (role !== null) yield* changeRole(known, role)
+    if (role === null) return known
+    if (isRaised(known.role, role)) yield* endEarlierAccess(known, "user.role")
+    yield* changeRole(known, role)
     return known
   })
 

@@ -21,6 +21,7 @@ import {
 import type { LinkId, UserId } from "../domain/Ids.ts"
 import type { LinkKind, LinkRecord } from "../domain/Link.ts"
 import type { SessionClient } from "../domain/Session.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { Accounts } from "./Accounts.ts"
 import { type CreatedLink, linkRecordOf, type LinkRow, makeLinkTable } from "./LinkTable.ts"
@@ -36,6 +37,8 @@ interface LinkUse {
   /** Another address for the first administrator; only at set-up. */
   readonly email?: string
   readonly password: Redacted.Redacted
+  /** Who is signed in where the link is used. */
+  readonly signedIn?: UserId | undefined
 }
 
 /** Links that let their holder set a password, each once. The database holds the SHA-256 of their tokens. */
@@ -58,7 +61,10 @@ export class Links extends Context.Service<
     ) => Effect.Effect<CreatedLink, UserNotFound | RoleForbids | DatabaseUnavailable>
     /** Whom the link is for, without using it. */
     readonly open: (token: Redacted.Redacted) => Effect.Effect<LinkRecord, LinkInvalid | DatabaseUnavailable>
-    /** Sets the password, ends the other sessions of the user, and signs it in. One of several uses at once succeeds. */
+    /**
+     * Sets the password, ends the other sessions of the user, and signs it in. One of several uses at once succeeds. With single
+     * sign-on, a link for somebody else is refused to who created it.
+     */
     readonly use: (
       use: LinkUse,
       client: SessionClient
@@ -88,6 +94,7 @@ export class Links extends Context.Service<
       const table = yield* makeLinkTable
       const setUp = yield* makeSetUp
       const redeem = yield* makeRedeem
+      const hasProvider = (yield* AppConfig).oidc.issuer !== null
 
       const invite = Effect.fn("Links.invite")(
         function* (email: string, organization: string, role: Role) {
@@ -131,10 +138,16 @@ export class Links extends Context.Service<
       )
 
       const use = Effect.fn("Links.use")(function* (
-        { email, password, token }: LinkUse,
+        { email, password, signedIn, token }: LinkUse,
         client: SessionClient
       ) {
         const row = yield* find(token)
+        if (hasProvider && row.createdBy !== null && row.createdBy === signedIn && row.userId !== signedIn) {
+          return yield* new InvalidRequest({
+            param: "token",
+            message: `You created this link. Pass it on to ${row.email}, who may also sign in by single sign-on.`
+          })
+        }
         if (email !== undefined && row.kind !== "set_up") {
           return yield* new InvalidRequest({
             param: "email",

@@ -58,7 +58,8 @@ export const SessionHandlers = HttpApiBuilder.group(
       openLink: ({ payload }) =>
         links.open(Redacted.make(payload.token)).pipe(Effect.map(linkBody), enveloped),
       useLink: Effect.fnUntraced(function* ({ payload: { password, token, ...given }, request }) {
-        const use = { ...given, token: Redacted.make(token), password: Redacted.make(password) }
+        const signedIn = (yield* access.find(request))?.person.userId
+        const use = { ...given, token: Redacted.make(token), password: Redacted.make(password), signedIn }
         return yield* begin(request, yield* links.use(use, access.clientOf(request)))
       }, enveloped)
     })

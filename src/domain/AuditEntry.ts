@@ -31,6 +31,10 @@ export const auditActions = {
   "user.enable": action("user", "enables a user"),
   "user.email": action("user", "changes the e-mail address of a user"),
   "user.role": action("user", "changes the role of a user"),
+  "user.access_end": action(
+    "user",
+    "ends password, sessions, links and API keys of before a link or a higher role"
+  ),
   "user.password": action("user", "sets or changes a password"),
   "user.limits": action("user", "changes the token limits of a user"),
   "user.delete": action("user", "deletes a user with what the user has stored"),

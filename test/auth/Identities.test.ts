@@ -1,20 +1,25 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Array as Arr, Context, Effect, Layer } from "effect"
+import { Array as Arr, Context, Deferred, Effect, Fiber, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { Audit } from "../../src/audit/Audit.ts"
 import { Accounts } from "../../src/auth/Accounts.ts"
+import { ApiKeys } from "../../src/auth/ApiKeys.ts"
 import { Identities } from "../../src/auth/Identities.ts"
 import type { Identity } from "../../src/auth/IdentityClaims.ts"
+import { Links } from "../../src/auth/Links.ts"
 import { Sessions } from "../../src/auth/Sessions.ts"
 import type { Role } from "../../src/domain/Account.ts"
+import { CurrentActor } from "../../src/domain/Actor.ts"
 import { AppConfig } from "../../src/settings/AppConfig.ts"
 import { added } from "../audit/fixtures.ts"
 import { licensed } from "../plans/terms.ts"
 import { type SettingsOverrides, testConfig } from "../support/TestConfig.ts"
 import { SqlFaults, TestDatabase } from "../support/TestDatabase.ts"
-import { authLayer } from "./AccountsFixture.ts"
+import { until } from "../support/until.ts"
+import { authLayer, tagOf } from "./AccountsFixture.ts"
 
 const client = { address: "192.0.2.1", userAgent: "a browser" }
+const password = Redacted.make("a password of some words")
 
 const rules = "chiefs=Acme:admin,leads=Acme:organization_admin,staff=Acme,ghosts=Nowhere"
 
@@ -26,16 +31,16 @@ const identitiesLayer = (overrides: SettingsOverrides = {}) => {
   )
 }
 
-/** The service as one more process on the same database has it, with other settings. */
-const anotherProcess = (overrides: SettingsOverrides = {}) =>
-  Effect.map(
-    Layer.build(
-      Layer.fresh(identitiesLayer(overrides)).pipe(
-        Layer.provide(Layer.fresh(TestDatabase.client({ connectionsMax: 3 })))
-      )
-    ),
-    (context) => Context.get(context, Identities)
+/** The services as one more process on the same database has them, with other settings. */
+const servicesOf = (overrides: SettingsOverrides = {}) =>
+  Layer.build(
+    Layer.fresh(identitiesLayer(overrides)).pipe(
+      Layer.provide(Layer.fresh(TestDatabase.client({ connectionsMax: 3 })))
+    )
   )
+
+const anotherProcess = (overrides: SettingsOverrides = {}) =>
+  Effect.map(servicesOf(overrides), (context) => Context.get(context, Identities))
 
 let made = 0
 
@@ -224,6 +229,7 @@ layer(identitiesLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)), { e
           assert.deepStrictEqual(
             entries.map(({ action, details }) => [action, details["role"] ?? null]),
             [
+              ["user.access_end", null],
               ["user.role", { old: "member", new: "admin" }],
               ["session.start", null]
             ]
@@ -253,6 +259,160 @@ layer(identitiesLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)), { e
           const identity = somebody()
           yield* makeUser(identity.email, "admin")
           assert.strictEqual((yield* identities.signIn(identity, client)).person.role, "admin")
+        })
+      )
+    })
+
+    describe("an account that somebody else has set up", () => {
+      /** A password, a session, an API key, a link for the user and one that it created. */
+      const setUp = Effect.fnUntraced(function* (email: string) {
+        const links = yield* Links
+        const user = yield* userAt(email)
+        const reset = yield* links.resetPassword(email)
+        const { person, secret } = yield* links.use({ token: reset.token, password }, client)
+        const key = yield* (yield* ApiKeys).create({ userId: user.id, name: "planted", expiresAt: null })
+        const later = yield* links.resetPassword(email)
+        return { person, secret, key, links: [later.token], user }
+      })
+
+      const assertAccess = Effect.fnUntraced(function* (
+        { key, links: tokens, secret, user }: Effect.Success<ReturnType<typeof setUp>>,
+        isExpected: boolean
+      ) {
+        const links = yield* Links
+        const sessions = yield* Sessions
+        const outcomes = {
+          key: (yield* tagOf((yield* ApiKeys).authenticate(key.key))) === "done",
+          session: (yield* sessions.find(secret)) !== null,
+          password: (yield* tagOf(sessions.signIn(user.email, password, client))) === "done",
+          links: (yield* Effect.forEach(tokens, (token) => tagOf(links.open(token)))).includes("done")
+        }
+        assert.deepStrictEqual(outcomes, {
+          key: isExpected,
+          session: isExpected,
+          password: isExpected,
+          links: isExpected
+        })
+      })
+
+      it.effect("is left with nothing of before when its user first signs in by the provider", () =>
+        Effect.gen(function* () {
+          yield* ensureAcme
+          for (const groups of [["chiefs"], ["staff"]]) {
+            const identity = somebody(groups)
+            yield* makeUser(identity.email, "member")
+            const planted = yield* setUp(identity.email)
+            yield* assertAccess(planted, true)
+            const { entries, value } = yield* added(
+              signIn({ ...identity, email: identity.email.toUpperCase() })
+            )
+            assert.strictEqual(value.person.userId, planted.user.id)
+            yield* assertAccess(planted, false)
+            const ended = entries.find(({ action }) => action === "user.access_end")
+            assert.deepStrictEqual(ended?.details, {
+              reason: "identity.link",
+              passwords: 1,
+              sessions: 2,
+              links: 1,
+              api_keys: 1
+            })
+          }
+        })
+      )
+
+      it.effect(
+        "is left with nothing of before when the groups raise its role, and with all at other sign-ins",
+        () =>
+          Effect.gen(function* () {
+            yield* ensureAcme
+            const identity = somebody(["staff"])
+            yield* signIn(identity)
+            const planted = yield* setUp(identity.email)
+            yield* signIn(identity)
+            yield* signIn({ ...identity, issuer: "https://other.example.com" })
+            yield* assertAccess(planted, true)
+            const { entries } = yield* added(signIn({ ...identity, groups: ["leads"] }))
+            yield* assertAccess(planted, false)
+            assert.deepStrictEqual(
+              entries.map(({ action, details }) => [action, details["reason"] ?? null]),
+              [
+                ["user.access_end", "user.role"],
+                ["user.role", null],
+                ["session.start", null]
+              ]
+            )
+          })
+      )
+
+      it.effect("keeps its keys when the groups lower its role", () =>
+        Effect.gen(function* () {
+          yield* ensureAcme
+          const identity = somebody(["leads"])
+          yield* signIn(identity)
+          const { key } = yield* setUp(identity.email)
+          assert.strictEqual((yield* signIn({ ...identity, groups: [] })).person.role, "member")
+          assert.strictEqual((yield* (yield* ApiKeys).authenticate(key.key)).keyId, key.id)
+        })
+      )
+
+      for (const how of ["created", "rolled"] as const) {
+        it.effect(`gets no key that is ${how} while its user is linked`, () =>
+          Effect.gen(function* () {
+            yield* ensureAcme
+            const sql = yield* SqlClient.SqlClient
+            const apiKeys = yield* ApiKeys
+            const identity = somebody()
+            yield* makeUser(identity.email, "member")
+            const { key, person, user } = yield* setUp(identity.email)
+            const isWaiting = Deferred.makeUnsafe<void>()
+            const isLocked = Deferred.makeUnsafe<void>()
+            const linking = yield* Effect.gen(function* () {
+              yield* sql`SELECT id FROM users WHERE id = ${user.id} FOR NO KEY UPDATE`
+              yield* Deferred.succeed(isLocked, undefined)
+              yield* Deferred.await(isWaiting)
+              yield* sql`DELETE FROM sessions WHERE user_id = ${user.id}`
+              yield* sql`UPDATE api_keys SET revoked_at = now() WHERE user_id = ${user.id}`
+            }).pipe(sql.withTransaction, Effect.forkScoped)
+            yield* Deferred.await(isLocked)
+            const asked: Effect.Effect<unknown, { readonly _tag: string }> =
+              how === "created"
+                ? apiKeys.create({ userId: user.id, name: "late", expiresAt: null })
+                : apiKeys.roll(key.id, 60, user.id)
+            const asking = yield* Effect.forkScoped(Effect.provideService(tagOf(asked), CurrentActor, person))
+            yield* until(
+              Effect.map(
+                sql`SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+                ({ length }) => length > 0
+              )
+            )
+            yield* Deferred.succeed(isWaiting, undefined)
+            yield* Fiber.join(linking)
+            assert.strictEqual(
+              yield* Fiber.join(asking),
+              how === "created" ? "UserNotFound" : "ApiKeyNotActive"
+            )
+          })
+        )
+      }
+    })
+
+    describe("a link for somebody else", () => {
+      it.effect("is refused to who created it where the installation has a provider", () =>
+        Effect.gen(function* () {
+          yield* ensureAcme
+          const leader = yield* signIn(somebody(["leads"]))
+          const invited = somebody().email
+          const { token } = yield* (yield* Links)
+            .invite(invited, "Acme", "member")
+            .pipe(Effect.provideService(CurrentActor, leader.person))
+          const links = Context.get(
+            yield* servicesOf({ oidc: { issuer: "https://login.example.com" } }),
+            Links
+          )
+          const { userId } = leader.person
+          const refusal = yield* Effect.flip(links.use({ token, password, signedIn: userId }, client))
+          assert.strictEqual(refusal._tag, "InvalidRequest")
+          assert.strictEqual((yield* links.use({ token, password }, client)).person.email, invited)
         })
       )
     })
