@@ -154,12 +154,8 @@ export class Responses extends Context.Service<
           const { calls, items } = yield* itemsAfter(turn, given, input)
           const onOutput = yield* answering(conversationId)
 
-          const { directions, instructions, kept, systemMessage } = instructionsFor(
-            request,
-            turn,
-            input,
-            demands
-          )
+          const asked = instructionsFor(request, turn, input, demands)
+          const { directions, instructions, kept, systemMessage } = asked
           const parts = { systemMessage, directions, items, calls, tools: offer.tools }
           const found = membership === null ? null : yield* knowledge.search(membership, turn, items)
           const prepared = yield* attempts

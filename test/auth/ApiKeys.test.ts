@@ -113,7 +113,7 @@ layer(everything)("ApiKeys", (it) => {
           const accounts = yield* Accounts
           for (const [change, outcome] of [
             [(email: string) => accounts.setDisabled(email, true), "UserDisabled"],
-            [(email: string) => accounts.deleteUser(email, null), "revoked"]
+            [(email: string) => accounts.deleteUser(email, null, () => Effect.void), "revoked"]
           ] as const) {
             const { key, user } = yield* makeUser
             const { key: bystander } = yield* makeUser
