@@ -74,7 +74,7 @@ layer(Layer.merge(NodeServices.layer, FetchHttpClient.layer), { excludeTestServi
           ).pipe(Effect.provide(client))
           const unlisted = yield* examination({ ...env, OPENAI_MODEL: "other-model" })
           assert.match(unlisted, /^provider openai failed: .*no answer of other-model/m)
-          assert.match(unlisted, /^database failed: .*version 9999/m)
+          assert.match(unlisted, /^database failed: .*schema 9999/m)
         })
     )
 

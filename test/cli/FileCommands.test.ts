@@ -164,7 +164,8 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley file", (it) => {
       const { user } = yield* makeUser
       const sql = yield* SqlClient.SqlClient
       yield* sql`INSERT INTO files (id, user_id, filename, purpose, bytes, sha256, storage_key, status, created_at)
-        SELECT gen_random_uuid(), ${user.id}::uuid, 'f' || n, 'p', 1, sha256('x'), 'none-' || n, 'processed', now()
+        SELECT overlay(gen_random_uuid()::text PLACING '7' FROM 15 FOR 1)::uuid, ${user.id}::uuid, 'f' || n, 'p', 1, sha256('x'),
+          'none-' || n, 'processed', now()
         FROM generate_series(1, 1003) AS n`
       const files = document(FileObjects)(yield* run("file", "list", user.email, "--json"))
       assert.strictEqual(new Set(files.map(({ id }) => id)).size, 1003)
