@@ -7,11 +7,13 @@ import * as Refusal from "../api/Refusal.ts"
 /** A host with or without a port. Source: RFC 9112, section 3.2; RFC 3986, section 3.2.2. */
 const hostPattern = /^(?:\[[0-9a-f:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})+)(?::\d{0,5})?$/i
 
-/** Node takes the first of several. Another server on the way could take the last one, and would see another request. */
+/**
+ * Node takes the first of several. Another server on the way could take the last one, and would see another request. Two
+ * `Authorization` headers are no valid key, which is 401.
+ */
 const singleHeaders = new Map([
   ["host", "Host"],
-  ["content-type", "Content-Type"],
-  ["authorization", "Authorization"]
+  ["content-type", "Content-Type"]
 ])
 
 const isNodeRequest = (source: object): source is IncomingMessage =>

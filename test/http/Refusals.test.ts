@@ -65,8 +65,7 @@ layer(TestApp.layer(limits), { excludeTestServices: true })("bytes that are no r
       ["a host with a user", "host: a@b"],
       ["a port that is no number", "host: a:x"],
       ["two hosts", "host: x\r\nHost: y"],
-      ["the same host twice", "host: x\r\nhost: x"],
-      ["two keys", "host: x\r\nauthorization: Bearer a\r\nAuthorization: Bearer b"]
+      ["the same host twice", "host: x\r\nhost: x"]
     ].map(([what = "", fields]) => ({
       what,
       bytes: `GET /healthz HTTP/1.1\r\n${fields}\r\nconnection: close\r\n\r\n`,
