@@ -1,5 +1,5 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs"
-import { basename, dirname, join, resolve } from "node:path"
+import { existsSync, readFileSync } from "node:fs"
+import { dirname, join, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
 import { assert, beforeAll, describe, it } from "@effect/vitest"
 import { buildOnce, bundle, serviceFlags } from "./support/ServiceProcess.ts"
@@ -38,6 +38,18 @@ const loadedAtOnce = (entry: string): ReadonlyArray<string> => {
   return [...found]
 }
 
+/** All files of this build, also those that are loaded late. The directory may hold parts of earlier builds. */
+const builtFiles = (): ReadonlyArray<string> => {
+  const found = new Set<string>()
+  const add = (name: string): void => {
+    if (found.has(name)) return
+    found.add(name)
+    for (const [, part = ""] of textOf(name).matchAll(/["']\.\/(part-[\w.-]+\.js)["']/g)) add(part)
+  }
+  for (const program of ["main.js", "parley.js", "extract.js", "schemas.js"]) add(program)
+  return [...found]
+}
+
 beforeAll(() => buildOnce({ app: false }))
 
 describe("the bundle of the service", () => {
@@ -59,8 +71,8 @@ describe("the bundle of the service", () => {
 
   it("is made of the sources and the libraries as they are, and of nothing else", () => {
     let compared = 0
-    for (const name of readdirSync(directory).filter((one) => one.endsWith(".js.map"))) {
-      const { sources, sourcesContent } = mapOf(basename(name, ".map"))
+    for (const name of builtFiles()) {
+      const { sources, sourcesContent } = mapOf(name)
       for (const [index, source] of sources.entries()) {
         const path = resolve(directory, source)
         // The bundler makes modules of JSON by itself, and brings functions of its own for CommonJS.
