@@ -2,6 +2,7 @@ import { Schema, SchemaTransformation } from "effect"
 import { ConversationId, FileId, ItemId, ProjectId, ResponseId } from "../domain/Ids.ts"
 import { expectedStorable, isStorable } from "../domain/storable.ts"
 import { StorableText } from "../domain/StorableText.ts"
+import { inSteps, withUnknownFields } from "./ReadInSteps.ts"
 
 /** The body of `POST /v1/responses`. Source: specification, Resources; wire contract, section 1. */
 
@@ -15,12 +16,14 @@ const filePartsMax = 500
 export const isAllStorable = (value: unknown): boolean => {
   if (typeof value === "string") return isStorable(value)
   if (typeof value !== "object" || value === null) return true
-  return Object.entries(value).every(([key, inner]) => isStorable(key) && isAllStorable(inner))
+  return Array.isArray(value)
+    ? value.every(isAllStorable)
+    : Object.entries(value).every(([key, inner]) => isStorable(key) && isAllStorable(inner))
 }
 
 /** A field of a replayed item, of any shape. */
 const Replayed = Schema.optionalKey(
-  Schema.Unknown.check(Schema.makeFilter(isAllStorable, { expected: expectedStorable }))
+  Schema.Any.check(Schema.makeFilter(isAllStorable, { expected: expectedStorable }))
 )
 
 /** Clients may send an id in upper case; the service writes lower case. */
@@ -72,7 +75,7 @@ export const ContentItem = Schema.Struct({
   role: maybe(StorableText),
   content: Schema.Union([
     StorableText,
-    Schema.Array(Part).check(
+    Schema.Array(inSteps(Part)).check(
       Schema.isMaxLength(partsMax, { expected: `a list of at most ${partsMax} parts` })
     )
   ]).annotate({ expected: "a string or a list of parts" })
@@ -131,7 +134,7 @@ const hasFewFiles = Schema.makeFilter(
 
 const Input = Schema.Union([
   StorableText.check(Schema.isMinLength(1, { expected: "a message that is not empty" })),
-  Schema.Array(InputEntry).check(
+  Schema.Array(inSteps(InputEntry)).check(
     Schema.isMinLength(1, { expected: "a list with at least one item" }),
     Schema.isMaxLength(itemsMax, { expected: `a list of at most ${itemsMax} items` }),
     hasFewFiles
@@ -145,7 +148,7 @@ const isPositiveInteger = (value: number): boolean =>
  * Any positive integer of JSON. One that exceeds the range of a number becomes the largest safe integer, which every model clamps
  * (spec: CreateResponseRequest, rule 5).
  */
-const MaxOutputTokens = Schema.Number.annotate({ expected: "a positive integer" })
+export const MaxOutputTokens = Schema.Number.annotate({ expected: "a positive integer" })
   .check(
     Schema.makeFilter(isPositiveInteger, {
       expected: "a positive integer",
@@ -207,6 +210,7 @@ export const CreateResponse = Schema.Struct({
 export type CreateResponse = typeof CreateResponse.Type
 
 /** The body with its undocumented fields, which a response names as ignored. */
-export const CreateResponseBody = Schema.StructWithRest(CreateResponse, [
-  Schema.Record(Schema.String, Schema.Unknown)
-]).annotate({ identifier: "CreateResponseRequest", expected: "a JSON object" })
+export const CreateResponseBody = withUnknownFields(CreateResponse).annotate({
+  identifier: "CreateResponseRequest",
+  expected: "a JSON object"
+})

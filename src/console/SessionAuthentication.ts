@@ -10,6 +10,7 @@ import { CurrentActor } from "../domain/Actor.ts"
 import { CsrfTokenRejected, ForeignRequest, EndpointForbidden, SessionEnded } from "../domain/Errors.ts"
 import { ApiKeyId } from "../domain/Ids.ts"
 import { noKeyLimits } from "../domain/KeyLimits.ts"
+import { inTurns } from "../domain/ProcessorTurns.ts"
 import type { KnownSession } from "../domain/Session.ts"
 import { respondTo } from "../http/ErrorBoundary.ts"
 import { UserBounds } from "../http/UserBounds.ts"
@@ -97,7 +98,8 @@ const makeWithSession = Effect.gen(function* () {
         onSuccess: (session) =>
           httpEffect.pipe(
             Effect.provideService(CurrentSession, session),
-            Effect.provideService(CurrentActor, session.person)
+            Effect.provideService(CurrentActor, session.person),
+            inTurns(session.person.userId)
           )
       }),
       Effect.map(unstored)

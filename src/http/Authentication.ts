@@ -5,6 +5,7 @@ import { ApiKeys } from "../auth/ApiKeys.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { CurrentUser } from "../domain/Account.ts"
 import { ApiKeyMissing, ApiKeyRejected, AuthorizationMalformed } from "../domain/Errors.ts"
+import { inTurns } from "../domain/ProcessorTurns.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { KeyRates } from "../usage/KeyRates.ts"
 import { respondTo } from "./ErrorBoundary.ts"
@@ -84,7 +85,8 @@ export const AuthenticationLayer = Layer.effect(
       bearer: (httpEffect, { credential, endpoint }) =>
         Effect.matchEffect(authenticate(credential, Context.get(endpoint.annotations, KeepsConnection)), {
           onFailure: (error) => Effect.succeed(respondTo(error)),
-          onSuccess: (caller) => Effect.provideService(httpEffect, CurrentUser, caller)
+          onSuccess: (caller) =>
+            inTurns(caller.userId)(Effect.provideService(httpEffect, CurrentUser, caller))
         })
     })
   )

@@ -1,18 +1,10 @@
 import { Schema } from "effect"
 import { FileId } from "../../domain/Ids.ts"
 import { StorableText } from "../../domain/StorableText.ts"
+import { MaxOutputTokens } from "../CreateResponse.ts"
+import { inSteps, withUnknownFields } from "../ReadInSteps.ts"
 import { CallId, Detail, efforts, verbosities } from "./CreateBody.ts"
-import {
-  between,
-  FunctionName,
-  JsonObject,
-  Label,
-  maybe,
-  Metadata,
-  only,
-  positiveInteger,
-  unsupported
-} from "./Fields.ts"
+import { between, FunctionName, JsonObject, Label, maybe, Metadata, only, unsupported } from "./Fields.ts"
 import { givenId } from "./ProfileIds.ts"
 
 /** The body of `POST /openai/v1/chat/completions`. Each field is honoured or refused. */
@@ -25,7 +17,9 @@ const stopsMax = 4
 const stopCharactersMax = 512
 
 const few = <S extends Schema.Top>(schema: S, max: number, name: string) =>
-  Schema.Array(schema).check(Schema.isMaxLength(max, { expected: `a list of at most ${max} ${name}` }))
+  Schema.Array(inSteps(schema)).check(
+    Schema.isMaxLength(max, { expected: `a list of at most ${max} ${name}` })
+  )
 
 // Parts.
 
@@ -192,8 +186,8 @@ export const ChatBody = Schema.Struct({
     default: false
   }),
   n: maybe(only(1, "a request gets one answer; send it again for another")),
-  max_tokens: maybe(positiveInteger),
-  max_completion_tokens: maybe(positiveInteger),
+  max_tokens: maybe(MaxOutputTokens),
+  max_completion_tokens: maybe(MaxOutputTokens),
   temperature: maybe(between(0, 2)),
   top_p: maybe(between(0, 1)),
   presence_penalty: maybe(between(-2, 2)),
@@ -233,6 +227,7 @@ export const ChatBody = Schema.Struct({
 export type ChatBody = typeof ChatBody.Type
 
 /** The body with its unknown fields, which a response names as ignored. */
-export const ChatBodyWithRest = Schema.StructWithRest(ChatBody, [
-  Schema.Record(Schema.String, Schema.Unknown)
-]).annotate({ identifier: "CreateChatCompletionBody", expected: "a JSON object" })
+export const ChatBodyWithRest = withUnknownFields(ChatBody).annotate({
+  identifier: "CreateChatCompletionBody",
+  expected: "a JSON object"
+})

@@ -2,6 +2,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { StorableText } from "../../domain/StorableText.ts"
 import { Authentication, BoundedBody } from "../Middleware.ts"
+import { withUnknownFields } from "../ReadInSteps.ts"
 import { ResponseUsage } from "../ResponseObject.ts"
 import { CreateBody } from "./CreateBody.ts"
 
@@ -16,9 +17,10 @@ export const CompactBody = Schema.Struct({
 }).annotate({ identifier: "CompactBody", expected: "a JSON object" })
 export type CompactBody = typeof CompactBody.Type
 
-const BodyWithRest = Schema.StructWithRest(CompactBody, [
-  Schema.Record(Schema.String, Schema.Unknown)
-]).annotate({ identifier: "CompactBody", expected: "a JSON object" })
+const BodyWithRest = withUnknownFields(CompactBody).annotate({
+  identifier: "CompactBody",
+  expected: "a JSON object"
+})
 
 export const CompactedResponse = Schema.Struct({
   id: Schema.String,

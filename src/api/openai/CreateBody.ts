@@ -2,6 +2,8 @@ import { Schema } from "effect"
 import { ConversationId, FileId, ItemId, ResponseId } from "../../domain/Ids.ts"
 import { callIdCharactersMax, imageDetails } from "../../domain/ModelCall.ts"
 import { StorableText } from "../../domain/StorableText.ts"
+import { MaxOutputTokens } from "../CreateResponse.ts"
+import { inSteps } from "../ReadInSteps.ts"
 import { CompactionItem } from "./Compaction.ts"
 import { between, FunctionName, JsonObject, Label, maybe, Metadata, only, positiveInteger } from "./Fields.ts"
 import { givenId } from "./ProfileIds.ts"
@@ -60,7 +62,7 @@ const Part = Schema.Union([InputText, InputImage, InputFile, OutputText, Refusal
 export type Part = typeof Part.Type
 export const partTypes = ["input_text", "input_image", "input_file", "output_text", "refusal"] as const
 
-const parts = Schema.Array(Part).check(
+const parts = Schema.Array(inSteps(Part)).check(
   Schema.isMaxLength(partsMax, { expected: `a list of at most ${partsMax} parts` })
 )
 
@@ -87,7 +89,7 @@ const FunctionCall = Schema.Struct({
 const FunctionCallOutput = Schema.Struct({
   type: Schema.Literal("function_call_output"),
   call_id: CallId,
-  output: Schema.Union([StorableText, Schema.Array(InputText)]).annotate({
+  output: Schema.Union([StorableText, Schema.Array(inSteps(InputText))]).annotate({
     expected: "a string or a list of input_text parts"
   })
 })
@@ -143,7 +145,7 @@ export const itemTypes = [
 
 const Input = Schema.Union([
   StorableText.check(Schema.isMinLength(1, { expected: "a message that is not empty" })),
-  Schema.Array(Item).check(
+  Schema.Array(inSteps(Item)).check(
     Schema.isMinLength(1, { expected: "a list with at least one item" }),
     Schema.isMaxLength(itemsMax, { expected: `a list of at most ${itemsMax} items` })
   )
@@ -198,7 +200,7 @@ export const CreateBody = Schema.Struct({
   background: maybe(Schema.Boolean).annotate({ expected: "true, false or null", default: false }),
   conversation: maybe(ConversationReference),
   previous_response_id: maybe(givenId(ResponseId, "response")),
-  max_output_tokens: maybe(positiveInteger),
+  max_output_tokens: maybe(MaxOutputTokens),
   max_tool_calls: maybe(positiveInteger),
   temperature: maybe(between(0, 2)),
   top_p: maybe(between(0, 1)),

@@ -3,6 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { expectedStorable, isStorable } from "../../domain/storable.ts"
 import { StorableText } from "../../domain/StorableText.ts"
 import { Authentication, BoundedBody } from "../Middleware.ts"
+import { withUnknownFields } from "../ReadInSteps.ts"
 import { Label, maybe, positiveInteger } from "./Fields.ts"
 
 export const textsMax = 2_048
@@ -33,9 +34,10 @@ export const EmbeddingsBody = Schema.Struct({
   user: maybe(Label)
 }).annotate({ identifier: "CreateEmbeddingsBody", expected: "a JSON object" })
 
-const BodyWithRest = Schema.StructWithRest(EmbeddingsBody, [
-  Schema.Record(Schema.String, Schema.Unknown)
-]).annotate({ identifier: "CreateEmbeddingsBody", expected: "a JSON object" })
+const BodyWithRest = withUnknownFields(EmbeddingsBody).annotate({
+  identifier: "CreateEmbeddingsBody",
+  expected: "a JSON object"
+})
 
 export const EmbeddingList = Schema.Struct({
   object: Schema.Literal("list"),

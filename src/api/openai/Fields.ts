@@ -60,7 +60,7 @@ export const FunctionName = Schema.String.annotate({
   Schema.isPattern(/^[a-zA-Z0-9_-]{1,64}$/, { expected: "1 to 64 letters, digits, hyphens and underscores" })
 )
 
-export const JsonObject = Schema.Record(Schema.String, Schema.Unknown)
+export const JsonObject = Schema.Record(Schema.String, Schema.Any)
   .annotate({ expected: "an object" })
   .check(Schema.makeFilter(isAllStorable, { expected: expectedStorable }))
 

@@ -4,6 +4,7 @@ import { FileId } from "../../domain/Ids.ts"
 import { fileEndpoints } from "../FilesApi.ts"
 import { Authentication, BoundedBody, DocumentAccess, Envelope } from "../Middleware.ts"
 import { commonRefusals, license, servers } from "../OperationDescription.ts"
+import { withUnknownFields } from "../ReadInSteps.ts"
 import { ChatApi } from "./ChatApi.ts"
 import { CompactApi } from "./CompactApi.ts"
 import { ConversationsApi } from "./ConversationsApi.ts"
@@ -18,9 +19,10 @@ import { VectorSearchApi, VectorStoresApi } from "./VectorStoresApi.ts"
 import { WebSocketApi } from "./WebSocketApi.ts"
 
 /** The body with its unknown fields, which a response names as ignored. */
-const CreateBodyWithRest = Schema.StructWithRest(CreateBody, [
-  Schema.Record(Schema.String, Schema.Unknown)
-]).annotate({ identifier: "CreateResponseBody", expected: "a JSON object" })
+const CreateBodyWithRest = withUnknownFields(CreateBody).annotate({
+  identifier: "CreateResponseBody",
+  expected: "a JSON object"
+})
 
 class ResponsesApi extends HttpApiGroup.make("responses")
   .add(

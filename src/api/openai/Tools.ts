@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { ProjectId } from "../../domain/Ids.ts"
 import { StorableText } from "../../domain/StorableText.ts"
+import { inSteps } from "../ReadInSteps.ts"
 import { FunctionName, JsonObject, maybe, unsupported } from "./Fields.ts"
 import { givenId } from "./ProfileIds.ts"
 
@@ -57,7 +58,7 @@ const hasOwnNames = (tools: ReadonlyArray<Tool>): boolean => {
   return new Set(names).size === names.length
 }
 
-export const Tools = Schema.Array(Tool).check(
+export const Tools = Schema.Array(inSteps(Tool)).check(
   Schema.makeFilter(hasOneSearch, { expected: "a list with one file_search tool at most" }),
   Schema.makeFilter(hasOwnNames, { expected: "a list of functions with different names" }),
   Schema.isMaxLength(toolsMax, { expected: `a list of at most ${toolsMax} tools` })

@@ -1,0 +1,100 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Schema } from "effect"
+import { CreateBody } from "../../src/api/openai/CreateBody.ts"
+import {
+  type EventLoop,
+  inTurns,
+  ProcessorTurns,
+  sliceMillis,
+  TurnQueue
+} from "../../src/domain/ProcessorTurns.ts"
+
+/** Time that only work takes, and turns that a test begins. */
+const makeLoop = () => {
+  let now = 0
+  const turns: Array<() => void> = []
+  const loop: EventLoop = { now: () => now, nextTurn: (run) => void turns.push(run) }
+  return {
+    loop,
+    work: (millis: number) => Effect.sync(() => void (now += millis)),
+    next: () => turns.shift()?.()
+  }
+}
+
+const run = (queue: TurnQueue, user: string, effect: Effect.Effect<unknown>) =>
+  Effect.runFork(Effect.provideService(inTurns(user)(effect), ProcessorTurns, queue))
+
+describe("ProcessorTurns", () => {
+  it("interrupts a user's long work after each slice, so that another user's short work is done meanwhile", () => {
+    const { loop, next, work } = makeLoop()
+    const queue = new TurnQueue(loop)
+    const order: Array<string> = []
+    const log = (word: string) => Effect.sync(() => void order.push(word))
+    const long = Effect.andThen(
+      Effect.forEach(Array(10), () => work(sliceMillis)),
+      log("long")
+    )
+    run(queue, "one", long)
+    next()
+    run(queue, "two", Effect.andThen(work(0.1), log("short")))
+    assert.deepStrictEqual(order, ["short"])
+    for (let turn = 0; turn < 20; turn++) next()
+    assert.deepStrictEqual(order, ["short", "long"])
+  })
+
+  it("counts processor time and not requests: who has used less goes first", () => {
+    const { loop, next, work } = makeLoop()
+    const queue = new TurnQueue(loop)
+    const order: Array<string> = []
+    const steps = (word: string, count: number, millis: number) =>
+      Effect.forEach(Array(count), () =>
+        Effect.andThen(
+          work(millis),
+          Effect.sync(() => void order.push(word))
+        )
+      )
+    // Many requests of one user against one of another, all with the same work.
+    for (let request = 0; request < 10; request++) run(queue, "many", steps("many", 4, 2 * sliceMillis))
+    run(queue, "single", steps("single", 4, 2 * sliceMillis))
+    for (let turn = 0; turn < 100; turn++) next()
+    assert.strictEqual(order.filter((word) => word === "many").length, 40)
+    // Turn and turn about: the last step of the one is not behind the other's.
+    assert.isBelow(order.lastIndexOf("single"), 20)
+  })
+
+  it("a second user's work is done while the body of a first user's request is being decoded", () => {
+    const turns: Array<() => void> = []
+    let now = 0
+    // Each operation takes the same time.
+    const queue = new TurnQueue({ now: () => (now += 0.01), nextTurn: (next) => void turns.push(next) })
+    const item = { type: "function_call", call_id: "a", name: "look", arguments: "{}" }
+    const done: Array<string> = []
+    const log = (word: string) => Effect.sync(() => void done.push(word))
+    const decode = Schema.decodeUnknownEffect(Schema.toCodecJson(CreateBody))({
+      input: Array.from({ length: 10_000 }, () => item)
+    })
+    run(queue, "one", Effect.andThen(Effect.orDie(decode), log("decoded")))
+    turns.shift()?.()
+    run(queue, "two", log("answered"))
+    assert.deepStrictEqual(done, ["answered"])
+    for (let turn = turns.shift(); turn !== undefined; turn = turns.shift()) turn()
+    assert.deepStrictEqual(done, ["answered", "decoded"])
+  })
+
+  it.effect("runs effects to their ends on the loop of Node", () =>
+    Effect.gen(function* () {
+      const sum = (user: string) =>
+        inTurns(user)(
+          Effect.map(
+            Effect.forEach(
+              Array.from({ length: 1_000 }, (_, index) => index),
+              (one) => Effect.succeed(one)
+            ),
+            (all) => all.reduce((total, one) => total + one, 0)
+          )
+        )
+      const fibers = yield* Effect.forEach(["one", "two", "one"], (user) => Effect.forkChild(sum(user)))
+      assert.deepStrictEqual(yield* Effect.forEach(fibers, Fiber.join), [499_500, 499_500, 499_500])
+    })
+  )
+})
