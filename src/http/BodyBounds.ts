@@ -6,39 +6,30 @@ import * as Refusal from "../api/Refusal.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { type Deadline, makeDeadlines } from "../domain/Deadlines.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
+import type { Excess, JsonBounds } from "../domain/JsonScanner.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { type BodyText, readBodyText } from "./BodyText.ts"
 import { isEncoded, respond, respondTo } from "./ErrorBoundary.ts"
 import { UserBounds } from "./UserBounds.ts"
 
-/** Levels of nested objects and lists. */
-export const nestingMax = 64
-
-const quote = 0x22
-const backslash = 0x5c
-const openers = new Set([0x5b, 0x7b])
-const closers = new Set([0x5d, 0x7d])
-
-/** Whether a JSON text nests deeper than `depthMax`, without parsing it. */
-export const nestsDeeperThan = (json: string, depthMax: number): boolean => {
-  let depth = 0
-  let inString = false
-  for (let i = 0; i < json.length; i++) {
-    const unit = json.charCodeAt(i)
-    if (inString) {
-      if (unit === backslash) i++
-      else if (unit === quote) inString = false
-    } else if (unit === quote) {
-      inString = true
-    } else if (openers.has(unit)) {
-      depth++
-      if (depth > depthMax) return true
-    } else if (closers.has(unit)) {
-      depth--
-    }
-  }
-  return false
+/** Completes a sentence about the object or list, or about the body. */
+const excessWords: { readonly [Bound in keyof JsonBounds]: (max: number) => string } = {
+  nestingMax: (max) => `nests deeper than ${max} levels. Send what is deeper as text`,
+  fieldsMax: (max) => `has more than ${max} fields. Send fewer, or a list`,
+  entriesMax: (max) => `must be a list of at most ${max} entries`,
+  valuesMax: (max) =>
+    `is where the request body exceeds ${max} fields and entries. Send fewer in one request`,
+  namesMax: (max) =>
+    `is where the request body exceeds ${max} different names of fields. Send such names as values`,
+  nameBytesMax: (max) => `has a field whose name is longer than ${max} bytes. Send long texts as values`
 }
+
+/** Why a JSON text can't be read. */
+export const excessProblem = ({ bound, max, path }: Excess, whole = "The request body"): InvalidRequest =>
+  new InvalidRequest({
+    param: path,
+    message: `${path === "" || bound === "nestingMax" ? whole : `\`${path}\``} ${excessWords[bound](max)}.`
+  })
 
 const hasBody = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
   headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0
@@ -83,7 +74,7 @@ const announcedFailure = (request: HttpServerRequest.HttpServerRequest, bodyByte
 }
 
 /** Why there is no text. */
-const failureOf = (problem: Exclude<BodyText, object>, bodyBytesMax: number) => {
+const failureOf = (problem: Extract<BodyText, string>, bodyBytesMax: number) => {
   switch (problem) {
     case "too_large":
       return Refusal.bodyTooLarge(bodyBytesMax)
@@ -105,15 +96,12 @@ const checkBody = Effect.fnUntraced(function* (
   const releaseRest = yield* reserveRoom(bounds, request, bodyBytesMax)
   const body = yield* readBodyText(request, bodyBytesMax, deadline)
   if (typeof body === "string") return respond(failureOf(body, bodyBytesMax))
+  if ("bound" in body) return respondTo(excessProblem(body))
   yield* releaseRest(body.text)
-  return nestsDeeperThan(body.text, nestingMax)
-    ? respondTo(
-        new InvalidRequest({ param: "", message: `The request body nests deeper than ${nestingMax} levels.` })
-      )
-    : null
+  return null
 })
 
-/** Refuses bodies that are encoded, too large, too deep, too slow, cut off, or too much beside the user's other requests. */
+/** Refuses bodies that are encoded, too large, too slow, cut off, beyond the bounds of JSON, or too much beside the user's other requests. */
 export const BodyBoundsLayer = Layer.effect(
   BoundedBody,
   Effect.gen(function* () {

@@ -3,11 +3,12 @@ import { toServerResponse } from "@effect/platform-node/NodeHttpServerRequest"
 import { Effect, Predicate } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import type { Deadline } from "../domain/Deadlines.ts"
+import { type Excess, JsonScanner } from "../domain/JsonScanner.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-/** The text of a body, or why there is none: longer than allowed, not whole in time, or cut off. */
-export type BodyText = { readonly text: string } | "too_large" | "late" | "cut"
+/** The text of a body, or why there is none: longer than allowed, beyond a bound of JSON, not whole in time, or cut off. */
+export type BodyText = { readonly text: string } | Excess | "too_large" | "late" | "cut"
 
 const utf8 = new TextDecoder()
 
@@ -16,11 +17,12 @@ const textOf = (pieces: ReadonlyArray<Buffer>): string =>
 
 /**
  * Reads a body whole. Effect's own reader takes three fibers for it, and waits until the stream has closed, by which a request to a model
- * leaves later (docs/decisions/request-cost.md). What comes after the limit or the deadline is discarded.
+ * leaves later (docs/decisions/request-cost.md). What comes after a bound or the deadline is discarded.
  */
 const read = (source: IncomingMessage, bytesMax: number, begin: Deadline): Effect.Effect<BodyText> =>
   Effect.callback((resume) => {
     const pieces: Array<Buffer> = []
+    const scanner = new JsonScanner()
     let bytes = 0
     const leave = () => {
       end()
@@ -32,8 +34,10 @@ const read = (source: IncomingMessage, bytesMax: number, begin: Deadline): Effec
     }
     const take = (piece: Buffer) => {
       bytes += piece.length
-      if (bytes > bytesMax) finish("too_large")
-      else pieces.push(piece)
+      if (bytes > bytesMax) return finish("too_large")
+      const excess = scanner.push(piece)
+      if (excess !== null) return finish(excess)
+      pieces.push(piece)
     }
     const ended = () => finish({ text: textOf(pieces) })
     const cut = () => finish("cut")
@@ -52,7 +56,7 @@ export const readBodyText = (request: Request, bytesMax: number, begin: Deadline
     if (request.headers["expect"] !== undefined && source.httpVersion === "1.1")
       toServerResponse(request).writeContinue()
     return Effect.map(read(source, bytesMax, begin), (body) => {
-      if (typeof body === "object") request.textEffect = Effect.succeed(body.text)
+      if (typeof body === "object" && "text" in body) request.textEffect = Effect.succeed(body.text)
       return body
     })
   })

@@ -26,8 +26,8 @@ export interface Continuation {
   readonly items: ReadonlyArray<unknown>
 }
 
-/** A longer history is forgotten, in characters of JSON. */
-const charactersMax = 4_000_000
+/** A longer history is forgotten, in characters of JSON: one user may have many connections. */
+const charactersMax = 1_000_000
 
 const itemsOf = ({ input }: Body): ReadonlyArray<unknown> =>
   Array.isArray(input) ? input : [{ type: "message", role: "user", content: input }]

@@ -1,43 +1,35 @@
-import { Cause, Context, Effect, Layer, Option, Queue, Redacted, Schema, Stream } from "effect"
+import { Cause, Context, Effect, Exit, Layer, Option, Queue, Redacted, Scope, Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Socket } from "effect/socket"
 import type { ErrorBody } from "../api/ErrorEnvelope.ts"
 import { defect, describe, type Expected, type Failure } from "../api/Failure.ts"
-import { CreateBody } from "../api/openai/CreateBody.ts"
 import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
 import type { ProfileEventBody } from "../api/openai/ResponseEvents.ts"
 import { webSocketPath } from "../api/openai/WebSocketApi.ts"
-import { profileProblem } from "../api/RequestProblem.ts"
 import { errorEvent, type EventBody } from "../api/ResponseEvent.ts"
 import { ApiKeys } from "../auth/ApiKeys.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
-import { CurrentUser } from "../domain/Account.ts"
+import { type Caller, CurrentUser } from "../domain/Account.ts"
 import { unless } from "../domain/Alarm.ts"
-import { InvalidRequest, ServerShuttingDown, UserLimitReached } from "../domain/Errors.ts"
+import { InvalidRequest, type ServerBusy, ServerShuttingDown, UserLimitReached } from "../domain/Errors.ts"
 import { FairPermits } from "../domain/FairPermits.ts"
+import { inTurns } from "../domain/ProcessorTurns.ts"
 import { makeAccessLog } from "../http/AccessLog.ts"
-import { nestingMax, nestsDeeperThan } from "../http/BodyBounds.ts"
 import { Drain } from "../http/Drain.ts"
 import { enveloped, logFailure } from "../http/ErrorBoundary.ts"
 import { UserBounds } from "../http/UserBounds.ts"
 import { Responses } from "../responses/Responses.ts"
 import { KeyRates } from "../usage/KeyRates.ts"
 import { makeKeepBroken } from "./BrokenResponses.ts"
-import {
-  checkPrevious,
-  type Continuation,
-  goesOn,
-  makeNamingPrevious,
-  remembered,
-  withHistory
-} from "./Continuations.ts"
-import { contradictionIn, namedTwice } from "./Contradictions.ts"
+import { type Continuation, makeNamingPrevious, remembered } from "./Continuations.ts"
+import { contradictionIn } from "./Contradictions.ts"
 import { refuseKey } from "./DetachedCreation.ts"
 import type { View } from "./ItemRendering.ts"
 import { makeRenderer } from "./Rendering.ts"
 import { readRequest } from "./RequestReading.ts"
+import { type ReadMessage, readMessage } from "./WebSocketMessages.ts"
 
 /** Messages of one connection that wait while another is answered; beyond that, the connection is not read. */
 const waitingMax = 4
@@ -54,38 +46,7 @@ const lookSeconds = 1
 /** Source: RFC 6455, section 7.4.1. */
 const goingAway = 1001
 
-const decodeMessage = Schema.decodeUnknownEffect(
-  Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown))
-)
-const decodeBody = Schema.decodeUnknownEffect(CreateBody)
-
 const invalid = (param: string, message: string) => new InvalidRequest({ param, message })
-
-/** The fields of a message, without those that only a message has. */
-const fieldsOf = Effect.fnUntraced(function* (frame: string | Uint8Array) {
-  if (typeof frame !== "string") return yield* invalid("", "A message must be text.")
-  if (nestsDeeperThan(frame, nestingMax)) {
-    return yield* invalid("", `The message nests deeper than ${nestingMax} levels.`)
-  }
-  const { type, ...body } = yield* decodeMessage(frame).pipe(
-    Effect.mapError(() => invalid("", "A message must be a JSON object."))
-  )
-  if (type !== "response.create") return yield* invalid("type", '`type` must be "response.create".')
-  if (body["background"] === true) {
-    return yield* invalid(
-      "background",
-      "`background` must be false or left out: send POST /openai/v1/responses."
-    )
-  }
-  if (body["generate"] === false) return yield* invalid("generate", "`generate` must be true or left out.")
-  const twice = namedTwice(body)
-  if (twice !== null) return yield* twice
-  yield* checkPrevious(body)
-  return body
-})
-
-const invalidField = (body: unknown) => (error: Schema.SchemaError) =>
-  new InvalidRequest({ ...profileProblem(error, body) })
 
 const errorBefore = (body: ErrorBody, status: number) => [{ ...errorEvent(body), status }]
 
@@ -104,29 +65,21 @@ const credentialOf = ({ headers }: HttpServerRequest.HttpServerRequest) =>
 
 type Write = Socket.Writer["write"]
 
+/** A message within the user's bytes of bodies, or why there is no room for it. */
+interface Arrived {
+  readonly frame: string | Uint8Array
+  readonly refusal: UserLimitReached | ServerBusy | null
+  /** Closes when the message is answered; it holds the room. */
+  readonly scope: Scope.Closeable
+}
+
 /** What one connection remembers of its last answer. */
 interface Memory {
   last: Continuation | null
 }
 
-/** What a message asks for, with the history that it goes on from. */
-const readMessage = Effect.fnUntraced(function* (frame: string | Uint8Array, memory: Memory) {
-  const known = memory.last
-  // Only an answer is remembered: what fails is continued by nothing.
-  memory.last = null
-  const fields = yield* fieldsOf(frame)
-  const isKnown = goesOn(fields, known)
-  const whole = isKnown ? withHistory(fields, known) : fields
-  const body = yield* Effect.mapError(decodeBody(whole), invalidField(whole))
-  return { body, whole, previous: isKnown ? known.id : null }
-})
-
 /** The events of one of the core's, for a connection that remembers the response at its end. */
-const makeRendering = (
-  view: View,
-  message: Effect.Success<ReturnType<typeof readMessage>>,
-  memory: Memory
-) => {
+const makeRendering = (view: View, message: ReadMessage, memory: Memory) => {
   const renderer = makeRenderer(view)
   const event = (one: EventBody): ReadonlyArray<ProfileEventBody> => {
     const rendered = renderer.event(one).map((each) => continuing(each, message.previous))
@@ -146,11 +99,37 @@ const continuing = (event: ProfileEventBody, previous: string | null): ProfileEv
     ? { ...event, response: { ...event.response, previous_response_id: previous } }
     : event
 
+/** Begins the response that a message asks for. */
+const makeBegin = Effect.gen(function* () {
+  const responses = yield* Responses
+  const namingPrevious = yield* makeNamingPrevious
+  const drain = yield* Drain
+
+  return Effect.fnUntraced(function* (
+    caller: Caller,
+    frame: string | Uint8Array,
+    known: Continuation | null
+  ) {
+    const message = yield* readMessage(frame, known)
+    const { body } = message
+    const contradiction = contradictionIn(body)
+    if (contradiction !== null) return yield* contradiction
+    const { demands, request: asked, view } = readRequest(body)
+    const begun = yield* responses
+      .create(asked, demands)
+      .pipe(
+        Effect.catchTag("ConversationNotFound", namingPrevious(asked)),
+        Effect.provideService(CurrentUser, caller),
+        unless(drain.cutoff)
+      )
+    return { begun, message, view }
+  })
+})
+
 /** Answers the messages of connections, as POST answers requests: with the same checks, limits, records and log lines. */
 const makeAnswer = Effect.gen(function* () {
-  const responses = yield* Responses
+  const begin = yield* makeBegin
   const keepBroken = yield* makeKeepBroken
-  const namingPrevious = yield* makeNamingPrevious
   const drain = yield* Drain
   const keys = yield* ApiKeys
   const rates = yield* KeyRates
@@ -160,7 +139,7 @@ const makeAnswer = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (
     request: HttpServerRequest.HttpServerRequest,
-    frame: string | Uint8Array,
+    { frame, refusal }: Arrived,
     write: Write,
     memory: Memory
   ) {
@@ -172,30 +151,28 @@ const makeAnswer = Effect.gen(function* () {
     let failed: (body: ErrorBody, status: number) => Parameters<typeof send>[0] = errorBefore
     let broken: (failure: Failure | null) => Effect.Effect<void> = () => Effect.void
 
+    // Only an answer is remembered: what fails is continued by nothing.
+    const known = memory.last
+    memory.last = null
+
+    const respondTo = Effect.fnUntraced(function* (caller: Caller) {
+      const { begun, message, view } = yield* begin(caller, frame, known)
+      const renderer = makeRendering(view, message, memory)
+      failed = renderer.failure
+      broken = keepBroken(caller, message.body, begun)
+      const delivery = Stream.runForEach(begun.events, (event) => send(renderer.event(event)))
+      yield* unless(drain.cutoff, begun.lost)(delivery)
+    })
+
     const respond = Effect.gen(function* () {
+      if (refusal !== null) return yield* refusal
       // The key may have been revoked since the connection was opened.
       const caller = yield* keys.authenticate(credentialOf(request))
       access.entry.caller = caller
-      const message = yield* readMessage(frame, memory)
-      const { body } = message
       const { requestsPerMinute } = caller.keyLimits
       if (requestsPerMinute !== null) yield* rates.admit(caller.keyId, requestsPerMinute)
       yield* bounds.admit(caller.userId)
-      const contradiction = contradictionIn(body)
-      if (contradiction !== null) return yield* contradiction
-      const { demands, request: asked, view } = readRequest(body)
-      const begun = yield* responses
-        .create(asked, demands)
-        .pipe(
-          Effect.catchTag("ConversationNotFound", namingPrevious(asked)),
-          Effect.provideService(CurrentUser, caller),
-          unless(drain.cutoff)
-        )
-      const renderer = makeRendering(view, message, memory)
-      failed = renderer.failure
-      broken = keepBroken(caller, body, begun)
-      const delivery = Stream.runForEach(begun.events, (event) => send(renderer.event(event)))
-      yield* unless(drain.cutoff, begun.lost)(delivery)
+      yield* inTurns(caller.userId)(respondTo(caller))
     })
 
     const sendError = (failure: Failure) => {
@@ -223,6 +200,7 @@ const makeServe = Effect.gen(function* () {
   const drain = yield* Drain
   const { connectionSeconds, idleSeconds } = yield* ConnectionLimits
   const answer = yield* makeAnswer
+  const bounds = yield* UserBounds
 
   const closed = Effect.repeat(Effect.delay(drain.isClosed, `${lookSeconds} seconds`), {
     until: (isClosed) => isClosed
@@ -231,8 +209,22 @@ const makeServe = Effect.gen(function* () {
   return Effect.fnUntraced(function* (socket: Socket.Socket, request: HttpServerRequest.HttpServerRequest) {
     const { pull } = yield* socket.reader
     const { write } = yield* socket.writer
-    const frames = yield* Queue.bounded<string | Uint8Array>(waitingMax)
-    const read = Effect.forever(Effect.flatMap(pull, (batch) => Queue.offerAll(frames, batch)))
+    const connection = yield* Effect.scope
+    const { userId } = yield* CurrentUser
+    const frames = yield* Queue.bounded<Arrived>(waitingMax)
+    // Nothing more is read before there is room for the message.
+    const arrive = Effect.fnUntraced(function* (frame: string | Uint8Array) {
+      const scope = yield* Scope.fork(connection)
+      const refusal = yield* bounds.admitBody(userId, Buffer.byteLength(frame)).pipe(
+        Effect.as(null),
+        Effect.catch((error) => Effect.succeed(error)),
+        Scope.provide(scope)
+      )
+      yield* Queue.offer(frames, { frame: refusal === null ? frame : "", refusal, scope })
+    })
+    const read = Effect.forever(
+      Effect.flatMap(pull, (batch) => Effect.forEach(batch, arrive, { discard: true }))
+    )
 
     const next = Effect.raceFirst(
       Effect.asSome(Queue.take(frames)).pipe(
@@ -243,9 +235,12 @@ const makeServe = Effect.gen(function* () {
     const memory: Memory = { last: null }
     const answerAll = Effect.gen(function* () {
       for (;;) {
-        const frame = yield* next
-        if (Option.isNone(frame)) return
-        yield* answer(request, frame.value, write, memory)
+        const arrived = yield* next
+        if (Option.isNone(arrived)) return
+        yield* Effect.ensuring(
+          answer(request, arrived.value, write, memory),
+          Scope.close(arrived.value.scope, Exit.void)
+        )
       }
     })
     yield* Effect.raceFirst(read, answerAll).pipe(Effect.timeoutOption(`${connectionSeconds} seconds`))

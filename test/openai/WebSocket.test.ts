@@ -184,6 +184,59 @@ layer(TestApp.layer(), { excludeTestServices: true })("A WebSocket on /openai/v1
   )
 })
 
+const messageBytesMax = 20_000
+
+layer(TestApp.layer({ http: { userBodyBytesMax: messageBytesMax, userWaitSeconds: 0 } }), {
+  excludeTestServices: true
+})("The messages of a user's connections", (it) => {
+  it.effect("have the bytes of bodies together, and give them back when a connection closes", () =>
+    Effect.gen(function* () {
+      const { alice, bob } = yield* TestApp
+      const model = yield* ScriptedModel
+      const long = { type: "response.create", input: "Hi", unknown: "a".repeat(messageBytesMax * 0.7) }
+      yield* model.next(Stream.concat(Stream.make(text("Hel")), Stream.never))
+      const first = yield* connect(alice.key)
+      first.send(long)
+      yield* untilValue(
+        Effect.sync(() => first.received.length),
+        (length) => length > 2
+      )
+      const second = yield* connect(alice.key)
+      second.send(long)
+      assert.include((yield* second.last(1))[0], '"code":"too_many_body_bytes"')
+      yield* model.next(says("for another user"))
+      const other = yield* connect(bob.key)
+      other.send(long)
+      assert.include((yield* other.last(1))[0], "response.completed")
+      const ended = yield* model.ended
+      first.socket.close()
+      yield* untilValue(model.ended, (count) => count > ended)
+      yield* model.next(says("again"))
+      yield* untilValue(
+        Effect.gen(function* () {
+          const before = second.received.length
+          second.send(long)
+          yield* untilValue(
+            Effect.sync(() => second.received.length),
+            (length) => length > before
+          )
+          return second.received.at(-1) ?? ""
+        }),
+        (message) => !message.includes("too_many_body_bytes")
+      )
+    })
+  )
+
+  it.effect("have the bounds of JSON that bodies have", () =>
+    Effect.gen(function* () {
+      const { alice } = yield* TestApp
+      const { last, socket } = yield* connect(alice.key)
+      socket.send(`{"type":"response.create","input":${"[".repeat(100)}`)
+      assert.include((yield* last(1))[0], "The message nests deeper than 64 levels.")
+    })
+  )
+})
+
 /** Waits for the end of a connection, and gives its code. */
 const limited = (idleSeconds: number, connectionSeconds: number) =>
   TestApp.layer().pipe(Layer.provide(Layer.succeed(ConnectionLimits, { idleSeconds, connectionSeconds })))
