@@ -11,7 +11,7 @@ import { OwnServer } from "./server.ts"
 /**
  * How long another organization's user waits while one user sends what is expensive to answer.
  *
- *     npm run bench -- abuse [--only A,B] [--seconds N] [--entry FILE]
+ *     npm run bench -- abuse [--only A,B] [--seconds N] [--entry FILE] [--profile DIR]
  */
 
 const { values } = parseArgs({
@@ -19,7 +19,9 @@ const { values } = parseArgs({
     only: { type: "string" },
     seconds: { type: "string", default: "12" },
     /** The program to measure, instead of building dist/main.js. */
-    entry: { type: "string" }
+    entry: { type: "string" },
+    /** Writes a V8 processor profile of that program there. */
+    profile: { type: "string" }
   }
 })
 
@@ -145,7 +147,7 @@ const row = (cells: ReadonlyArray<string>): string =>
 
 const measure = async ({ directory, fleet, upstreamPort }: Rig): Promise<boolean> => {
   const entry = values.entry ?? build()
-  const recipe = parleyRecipe({ entry, profile: null, upstreamPort, directory })
+  const recipe = parleyRecipe({ entry, profile: values.profile ?? null, upstreamPort, directory })
   const {
     PARLEY_USER_REQUESTS_MAX: _,
     PARLEY_USER_REQUESTS_PER_MINUTE: __,

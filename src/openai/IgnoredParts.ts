@@ -43,7 +43,20 @@ export const ignoredParts = (
   })
 }
 
-/** The header that names what a body has and nothing is made of; absent if it would be empty. */
+/** The same of one field of a body; each entry of a list is an operation of its own. */
+const ignoredPartsOf = (name: string, given: unknown, read: unknown) => {
+  const isReplayed = replayed.has(name)
+  return Array.isArray(given) && Array.isArray(read)
+    ? Effect.map(
+        Effect.forEach(given, (one, index) =>
+          Effect.sync(() => ignoredParts(one, read[index], `${name}[${index}]`, isReplayed))
+        ),
+        (parts) => parts.flat()
+      )
+    : Effect.sync(() => ignoredParts(given, read, name, isReplayed))
+}
+
+/** The header that names what a body has and nothing is made of; absent if it would be empty. Unknown fields are named, and not read. */
 export const ignoredHeader = Effect.fnUntraced(function* (
   request: HttpServerRequest.HttpServerRequest,
   body: object,
@@ -51,5 +64,9 @@ export const ignoredHeader = Effect.fnUntraced(function* (
 ) {
   // The body was read once; its text is kept.
   const given = yield* Effect.orDie(request.json)
-  return ignoredNames(body, known, ignoredParts(given, body))
+  const parts = yield* Effect.forEach(
+    known.filter((name) => !opaque.has(name) && Predicate.hasProperty(given, name)),
+    (name) => ignoredPartsOf(name, Reflect.get(Object(given), name), Reflect.get(body, name))
+  )
+  return ignoredNames(body, known, parts.flat())
 })
