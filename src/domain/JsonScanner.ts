@@ -51,8 +51,9 @@ const shownLevelsMax = 8
 const valuesWithoutTable = 1_000
 /** The table has two to this power of bits. */
 const tableBits = 18
-/** Odd, and not known to those who choose the names. */
-const multiplier = (crypto.getRandomValues(new Uint32Array(1))[0] ?? 0) | 1
+/** The hash is FNV-1a, from a beginning that those who choose the names don't know. */
+const prime = 0x01000193
+const seed = crypto.getRandomValues(new Int32Array(1))[0] ?? 0
 /** Two to the power of 32 divided by the golden ratio: spreads a hash over its upper bits. */
 const spread = 0x9e3779b1
 
@@ -114,7 +115,7 @@ export class JsonScanner {
       if (isEscaped) isEscaped = false
       else if (byte === backslash) isEscaped = true
       else if (byte === quote) break
-      if (naming !== null) this.nameHash = (Math.imul(this.nameHash, multiplier) + byte + 1) | 0
+      if (naming !== null) this.nameHash = Math.imul(this.nameHash ^ byte, prime)
     }
     this.isEscaped = isEscaped
     if (naming !== null) {
@@ -179,7 +180,7 @@ export class JsonScanner {
     level.nameStart = start
     this.naming = level
     this.nameBytes = 0
-    this.nameHash = 0
+    this.nameHash = seed
   }
 
   private endName(level: Level, end: number): void {
