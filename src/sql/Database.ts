@@ -32,12 +32,15 @@ import {
   type DatabaseUnsuitable,
   meetsRequirements,
   readOnlyText,
-  unreachable
+  unreachable,
+  unreachableText
 } from "./ServerRequirements.ts"
 import { type DatabaseMoved, endAbandonedPause } from "./WritePause.ts"
 
 /** Seconds that a start waits for a database that is still starting. */
 const startWaitSeconds = 30
+/** Seconds after which a start says that the database has not answered. */
+const noticeSeconds = 3
 /** Seconds after which a ping counts as failed, however slow statements may be. */
 const pingSeconds = 2
 /** Seconds between two pings that only log when the answer changes. */
@@ -77,15 +80,7 @@ export class Database extends Context.Service<
       Effect.gen(function* () {
         const { connectionsMax } = limits
         const client = yield* makeDatabaseClient(address, limits, identity, observePool(connectionsMax))
-        yield* client`SELECT 1`.pipe(
-          Effect.retry({
-            schedule: Schedule.spaced("250 millis").pipe(
-              Schedule.upTo({ duration: `${startWaitSeconds} seconds` })
-            ),
-            while: isPassing
-          }),
-          inRealTime
-        )
+        yield* connected(client, address)
         const database = {
           ping: yield* makePing(client),
           facts: factsOf(client),
@@ -122,6 +117,33 @@ export class Database extends Context.Service<
     })
   )
 }
+
+/** Retries until the database answers. The first failure of a DATABASE_URL is logged, as is an answer that takes long. */
+const connected = Effect.fnUntraced(function* (client: SqlClient.SqlClient, address: DatabaseAddress) {
+  let isSaid = false
+  const say = (reason: string) =>
+    Effect.suspend(() => {
+      if (isSaid || !("url" in address)) return Effect.void
+      isSaid = true
+      return Effect.logWarning(`${unreachableText(address, reason)} ${waitingText}`)
+    })
+  const answered = client`SELECT 1`.pipe(
+    Effect.tapError((error) => (isPassing(error) ? say(error.message) : Effect.void)),
+    Effect.retry({
+      schedule: Schedule.spaced("250 millis").pipe(
+        Schedule.upTo({ duration: `${startWaitSeconds} seconds` })
+      ),
+      while: isPassing
+    })
+  )
+  const silent = Effect.sleep(`${noticeSeconds} seconds`).pipe(
+    Effect.andThen(say("There is no answer yet")),
+    Effect.andThen(Effect.never)
+  )
+  yield* Effect.raceFirst(answered, silent).pipe(inRealTime)
+})
+
+const waitingText = `The start tries again for ${startWaitSeconds} seconds: start PostgreSQL, or correct the host and port in DATABASE_URL.`
 
 /** The embedded server, started here; what a move of the database that was killed has paused goes on. */
 const embeddedServer = Effect.gen(function* () {

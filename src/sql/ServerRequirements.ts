@@ -34,20 +34,30 @@ export const unreachable =
     new DatabaseUnreachable({
       message: /unsupported startup parameter/.test(error.message)
         ? `A connection pooler such as PgBouncer answers at ${shown(address)}: ${error.message}. The service sends these: ${startupParameterNames.join(", ")}. ${poolerAdvice}`
-        : `Can't reach PostgreSQL at ${shown(address)}. ${error.message}${userAdvice(address)}`
+        : `${unreachableText(address, error.message)}${userAdvice(address)}`
     })
+
+/** A sentence with the host, the port and the reason. */
+export const unreachableText = (address: DatabaseAddress, reason: string): string =>
+  `Can't reach PostgreSQL at ${shown(address)}. ${reason.replace(/\.$/, "")}.`
 
 /** Without a user in the URL, the driver sends the name of the system's user. */
 const userAdvice = (address: DatabaseAddress): string => {
   const url = "url" in address ? URL.parse(Redacted.value(address.url)) : null
   if (url === null || url.username !== "" || url.searchParams.has("user")) return ""
-  return ". DATABASE_URL names no user: write it as postgres://USER:PASSWORD@HOST/DATABASE."
+  return " DATABASE_URL names no user: write it as postgres://USER:PASSWORD@HOST/DATABASE."
 }
+
+/** The port of a URL without one. */
+const portDefault = "5432"
 
 const shown = (address: DatabaseAddress): string => {
   if (!("url" in address)) return address.path
   const url = URL.parse(Redacted.value(address.url))
-  return url === null ? "the address in DATABASE_URL" : `${url.host}${url.pathname}`
+  if (url === null) return "the address in DATABASE_URL"
+  const host = url.searchParams.get("host") ?? url.hostname
+  const port = url.searchParams.get("port") ?? (url.port || portDefault)
+  return `${host}:${port}${url.pathname}`
 }
 
 const Facts = Schema.Tuple([

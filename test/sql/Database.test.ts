@@ -1,6 +1,6 @@
 import { NodeFileSystem } from "@effect/platform-node"
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Effect, Exit, FileSystem, Layer, Redacted, Scope } from "effect"
+import { Effect, Exit, Fiber, FileSystem, Layer, Logger, Redacted, Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { AppConfig } from "../../src/settings/AppConfig.ts"
 import { Database } from "../../src/sql/Database.ts"
@@ -8,6 +8,7 @@ import { layerMigrations } from "../../src/sql/Migrations.ts"
 import { orUnavailable } from "../../src/sql/orUnavailable.ts"
 import { testConfig } from "../support/TestConfig.ts"
 import { SqlFaults, TestDatabase } from "../support/TestDatabase.ts"
+import { until } from "../support/until.ts"
 
 const limits = { connectionsMax: 2, connectSeconds: 1, statementSeconds: 1 }
 
@@ -153,6 +154,27 @@ describe("The start", () => {
       const error = yield* Effect.flip(Effect.scoped(Layer.build(Database.layerAddress({ url }, limits))))
       assert.include(error.message, "127.0.0.1:1/parley")
       assert.notInclude(error.message, "secret")
+    })
+  )
+
+  it.effect.each([
+    ["a port on which nobody listens", "127.0.0.1:1", "127.0.0.1:1/parley"],
+    ["a host that does not resolve", "nowhere.invalid", "nowhere.invalid:5432/parley"],
+    ["a host that gives no answer", "192.0.2.1:5433", "192.0.2.1:5433/parley"]
+  ] as const)("says at once, and once, that it waits for %s", ([, host, shown]) =>
+    Effect.gen(function* () {
+      const lines: Array<string> = []
+      const logger = Logger.make(({ message }) => lines.push(String(message)))
+      const url = Redacted.make(`postgres://someone:secret@${host}/parley`)
+      const starting = Effect.scoped(Layer.build(Database.layerAddress({ url }, limits)))
+      const start = yield* Effect.forkChild(Effect.provide(starting, Logger.layer([logger])))
+      yield* until(Effect.sync(() => lines.length > 0))
+      assert.isUndefined(start.pollUnsafe())
+      yield* Fiber.interrupt(start)
+      assert.lengthOf(lines, 1)
+      assert.include(lines[0], `Can't reach PostgreSQL at ${shown}.`)
+      assert.include(lines[0], "start PostgreSQL, or correct the host and port in DATABASE_URL")
+      assert.notInclude(lines[0], "secret")
     })
   )
 
