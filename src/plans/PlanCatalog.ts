@@ -43,16 +43,18 @@ const nameProblems = (given: unknown): ReadonlyArray<FileProblem> => {
 export const readPlansFile = Effect.fnUntraced(function* (
   file: string
 ): Effect.fn.Return<ReadonlyMap<string, PlanTerms>, PlansInvalid> {
-  const given = yield* Effect.mapError(
+  const { given, locate } = yield* Effect.mapError(
     readJsonFile(file),
     (problem) => new PlansInvalid({ file, problems: [problem] })
   )
   const shape = decodePlans(given)
   const names = nameProblems(given)
   if (Result.isFailure(shape)) {
-    return yield* new PlansInvalid({ file, problems: [...shapeProblems(shape.failure.issue), ...names] })
+    const [problem, ...more] = shapeProblems(shape.failure.issue)
+    const problems = [locate(problem), ...[...more, ...names].map(locate)] as const
+    return yield* new PlansInvalid({ file, problems })
   }
-  const [first, ...others] = names
+  const [first, ...others] = names.map(locate)
   if (first !== undefined) return yield* new PlansInvalid({ file, problems: [first, ...others] })
   return new Map([[defaultPlan, {}], ...Object.entries(shape.success.plans)])
 })

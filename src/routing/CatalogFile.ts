@@ -80,7 +80,7 @@ export class CatalogInvalid extends Schema.TaggedError<CatalogInvalid>()("Catalo
 /** Reads and checks a catalog file, and reports all its problems at once. */
 export const readCatalogFile = Effect.fnUntraced(function* (file: string) {
   const source = `PARLEY_MODELS_FILE ${file}`
-  const given = yield* Effect.mapError(
+  const { given, locate } = yield* Effect.mapError(
     readJsonFile(file),
     (problem) => new CatalogInvalid({ source, problems: [problem] })
   )
@@ -91,7 +91,7 @@ export const readCatalogFile = Effect.fnUntraced(function* (file: string) {
     ...(Result.isFailure(shape) ? shapeProblems(shape.failure.issue) : []),
     ...referenceProblems(entries),
     ...servers.flatMap(({ problems }) => problems)
-  ]
+  ].map(locate)
   if (first !== undefined) return yield* new CatalogInvalid({ source, problems: [first, ...others] })
   return {
     servers: servers.flatMap(({ server }) => Option.toArray(server)),

@@ -36,7 +36,7 @@ describe("readPlansFile", () => {
   )
 
   it.effect.each([
-    ["no JSON", "{", [/^Expected a JSON document$/]],
+    ["no JSON", "{", [/^Expected a JSON document/]],
     ["a list", [], [/^Expected object/]],
     ["no plans", {}, [/^plans: Missing: this field is required/]],
     ["another field", { plans: {}, others: 1 }, [/^others: /]],
@@ -67,6 +67,16 @@ describe("readPlansFile", () => {
           lines.some((one) => line.test(one)),
           `${line} in ${lines.join("\n")}`
         )
+    })
+  )
+
+  it.effect("names the line of a wrong plan", () =>
+    Effect.gen(function* () {
+      const { message } = yield* Effect.flip(
+        read('{\n  "plans": {\n    "free": {\n      "tools": ["shell"]\n    },\n    "Big": {}\n  }\n}\n')
+      )
+      assert.match(message, /^ {2}line 4, plans\.free\.tools\[0\]: /m)
+      assert.match(message, /^ {2}line 6, plans\."Big": /m)
     })
   )
 })

@@ -94,6 +94,7 @@ describe("readCatalogFile", () => {
       const invalid = yield* Effect.flip(read(at("anthropic")))
       assert.deepStrictEqual(invalid.problems, [
         {
+          place: "line 1",
           path: "providers[0].headers.anthropic-version",
           message: 'Expected another header: the protocol "anthropic" sets this one itself'
         }
@@ -210,6 +211,37 @@ describe("readCatalogFile", () => {
         "models[0].quality",
         "providers[0].id"
       ])
+    })
+  )
+
+  it.effect(
+    "names the line and the key of a wrong field, and of one that is missing the line of its object",
+    () =>
+      Effect.gen(function* () {
+        const broken = {
+          providers: [{ ...provider, baseUrl: "nowhere" }],
+          models: [model, { ...model, id: "other", cost: undefined }],
+          more: 1
+        }
+        const text = JSON.stringify(broken, null, 2)
+        const lineOf = (part: string) => text.slice(0, text.lastIndexOf(part)).split("\n").length
+        const { message } = yield* Effect.flip(read(text))
+        assert.include(message, `  line ${lineOf('"baseUrl"')}, providers[0].baseUrl: `)
+        assert.include(message, `  line ${lineOf("{")}, models[1].cost: Missing`)
+        assert.include(message, `  line ${lineOf('"more"')}, more: `)
+      })
+  )
+
+  it.effect.each([
+    ['{\n  "providers": [],\n}', "line 3, column 1"],
+    ['{\r\n  "providers": [\r\n', "line 3, column 1"],
+    ['{\n  // ours\n  "models": []\n}', "line 2, column 3"],
+    ['{"providers": [] "models": []}', "line 1, column 18"],
+    ["", "line 1, column 1"]
+  ] as const)("names the line and the column where a file stops being JSON: %j", ([text, place]) =>
+    Effect.gen(function* () {
+      const { message } = yield* Effect.flip(read(text))
+      assert.include(message, `  ${place}: Expected a JSON document.`)
     })
   )
 
