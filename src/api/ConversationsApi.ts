@@ -27,7 +27,7 @@ export const Title = Schema.String.check(
   Schema.makeFilter(
     (title) =>
       title.trim() !== "" && title.length <= titleCharactersMax && isStorable(title) && isOneLine(title),
-    { expected: titleWords }
+    { expected: titleWords, toJsonSchema: () => [{ minLength: 1, maxLength: titleCharactersMax }, true] }
   )
 )
 

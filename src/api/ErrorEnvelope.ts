@@ -46,7 +46,7 @@ export class RequestTimeout extends Schema.Error<RequestTimeout>("RequestTimeout
 
 export class Conflict extends Schema.Error<Conflict>("Conflict")(envelope, {
   httpApiStatus: 409,
-  description: "Something of that name exists already."
+  description: "What exists already doesn't permit it, such as something of the same name."
 }) {}
 
 export class PreconditionFailed extends Schema.Error<PreconditionFailed>("PreconditionFailed")(envelope, {
@@ -69,6 +69,14 @@ export class UnsupportedMediaType extends Schema.Error<UnsupportedMediaType>("Un
   {
     httpApiStatus: 415,
     description: "The content type or content encoding of the body is not supported."
+  }
+) {}
+
+export class UnprocessableContent extends Schema.Error<UnprocessableContent>("UnprocessableContent")(
+  envelope,
+  {
+    httpApiStatus: 422,
+    description: "The `Idempotency-Key` was used for another request."
   }
 ) {}
 

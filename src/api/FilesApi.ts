@@ -18,7 +18,10 @@ export const pageFilesMax = 1_000
 export const pageFilesDefault = 100
 
 export const Purpose = Schema.String.check(
-  Schema.makeFilter(isPurpose, { expected: `1 to ${purposeCharactersMax} characters` })
+  Schema.makeFilter(isPurpose, {
+    expected: `1 to ${purposeCharactersMax} characters`,
+    toJsonSchema: () => [{ minLength: 1, maxLength: purposeCharactersMax }, true]
+  })
 )
 
 /** For the description only: an upload is read as a stream. */

@@ -151,8 +151,7 @@ const headers = {
     description: "`attachment`, with the name of the file.",
     schema: { type: "string" }
   },
-  "content-length": { description: "The bytes of the body.", schema: { type: "integer", minimum: 0 } },
-  allow: { description: "The methods that the path has.", schema: { type: "string" } }
+  "content-length": { description: "The bytes of the body.", schema: { type: "integer", minimum: 0 } }
 } as const
 
 const limitHeaders = [
@@ -188,8 +187,30 @@ const downloadHeadersOf = (status: string): ReadonlyArray<keyof typeof headers> 
   }
 }
 
-/** The statuses of a body that is refused, which an operation without one never has. */
-const bodyStatuses: ReadonlySet<string> = new Set(["408", "413", "415"])
+/** Operations that answer 404 though their path names nothing: their body may name a conversation, a response or a model. */
+const namingInBody: ReadonlySet<Json | undefined> = new Set([
+  "responses.create",
+  "compact.create",
+  "chat.create",
+  "embeddings.create"
+])
+
+/** Which operations have a status that the interface declares for all of them. The statuses without an entry stay. */
+const isStatusOf: Readonly<Record<string, (operation: { readonly [key: string]: Json }) => boolean>> = {
+  // A WebSocket is refused where the request doesn't ask for one.
+  400: ({ operationId, parameters, requestBody }) =>
+    requestBody !== undefined ||
+    (Array.isArray(parameters) && parameters.length > 0) ||
+    operationId === "webSocket.connect",
+  404: ({ operationId, parameters }) =>
+    namingInBody.has(operationId) ||
+    (Array.isArray(parameters) && parameters.some((one: Json) => isObject(one) && one["in"] === "path")),
+  // It is the answer to another method than that of an operation.
+  405: () => false,
+  408: ({ requestBody }) => requestBody !== undefined,
+  413: ({ requestBody }) => requestBody !== undefined,
+  415: ({ requestBody }) => requestBody !== undefined
+}
 
 const headersOf = (operationId: Json | undefined, status: string): ReadonlyArray<keyof typeof headers> => {
   switch (status) {
@@ -199,8 +220,6 @@ const headersOf = (operationId: Json | undefined, status: string): ReadonlyArray
         : ["x-request-id"]
     case "401":
       return ["x-request-id", "www-authenticate"]
-    case "405":
-      return ["x-request-id", "allow"]
     case "429":
       return ["x-request-id", "retry-after", ...limitHeaders]
     case "503":
@@ -213,11 +232,10 @@ const headersOf = (operationId: Json | undefined, status: string): ReadonlyArray
 const withHeaders = (operation: Json): Json => {
   if (!isObject(operation)) return operation
   const isDownload = operation["operationId"] === "files.content"
-  const hasBody = operation["requestBody"] !== undefined
   return mapObject(operation, (key, responses) =>
     key === "responses" && isObject(responses)
       ? mapObject(responses, (status, response) => {
-          if (!hasBody && bodyStatuses.has(status)) return undefined
+          if (isStatusOf[status]?.(operation) === false) return undefined
           if (!isObject(response)) return response
           const names =
             (isDownload ? downloadHeadersOf(status) : null) ?? headersOf(operation["operationId"], status)

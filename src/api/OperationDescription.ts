@@ -58,8 +58,8 @@ export const pageLimit = (max: number) => {
 
 /** What may happen to any request before it reaches an operation. */
 export const commonRefusals =
-  "Any request may be refused before it reaches an operation, in the same envelope: with 400 when it is not valid HTTP, 408 when it " +
-  "doesn't arrive in time, 417 for another expectation than `100-continue`, 431 when its headers are too long, and 503 while the " +
+  "Any request may be refused before it reaches an operation, in the same envelope: with 400 when it is not valid HTTP, 405 when the " +
+  "path has other methods, which `Allow` lists, 408 when it doesn't arrive in time, 417 for another expectation than `100-continue`, 431 when its headers are too long, and 503 while the " +
   "service starts or stops."
 
 export const license = { name: "MIT", identifier: "MIT" }

@@ -225,7 +225,8 @@ const search = HttpApiEndpoint.post("search", "/projects/:project_id/search", {
   payload: Schema.Struct({
     query: Schema.String.check(
       Schema.makeFilter((query) => query.trim() !== "" && query.length <= searchCharactersMax, {
-        expected: `1 to ${searchCharactersMax} characters, not only blanks`
+        expected: `1 to ${searchCharactersMax} characters, not only blanks`,
+        toJsonSchema: () => [{ minLength: 1, maxLength: searchCharactersMax }, true]
       })
     ),
     limit: Schema.optionalKey(

@@ -29,14 +29,24 @@ export const expected = {
 } as const
 
 /** The name of an organization or of a key. */
-export const AccountName = Schema.String.check(Schema.makeFilter(isName, { expected: expected.name }))
+export const AccountName = Schema.String.check(
+  Schema.makeFilter(isName, {
+    expected: expected.name,
+    toJsonSchema: () => [{ minLength: 1, maxLength: nameCharactersMax }, true]
+  })
+)
 
 export const PlanName = Schema.String.check(
   Schema.makeFilter((plan) => /^[a-z0-9][a-z0-9_-]{0,49}$/.test(plan), { expected: expected.plan })
 )
 
 /** Only the form `a@b` is checked. Addresses that differ only in case are the same. */
-export const Email = Schema.String.check(Schema.makeFilter(isEmail, { expected: expected.email }))
+export const Email = Schema.String.check(
+  Schema.makeFilter(isEmail, {
+    expected: expected.email,
+    toJsonSchema: () => [{ format: "email", maxLength: emailCharactersMax }, true]
+  })
+)
 
 /**
  * What a user may do in the web application: owners and admins run the installation, an organization's admin manages its users,

@@ -1,6 +1,8 @@
 import { assert, describe, expect, it } from "@effect/vitest"
 import { Predicate } from "effect"
-import { makeOpenApiDocument } from "../../src/api/OpenApiDocument.ts"
+import { OpenApi } from "effect/http-api"
+import { OpenAiApi } from "../../src/api/openai/OpenAiApi.ts"
+import { makeOpenApiDocument, openApiDocumentOf } from "../../src/api/OpenApiDocument.ts"
 
 const openApiDocument = makeOpenApiDocument()
 
@@ -93,6 +95,52 @@ describe("the published description", () => {
           assert.strictEqual(statuses.includes(status), hasBody, `${method} ${path} ${status}`)
         }
       }
+    }
+  })
+
+  it("has the lengths and formats that a request must keep", () => {
+    const properties = (schema: string) => at(openApiDocument, "components", "schemas", schema, "properties")
+    const has = (value: unknown, part: object) => {
+      const text = JSON.stringify(value)
+      for (const pair of Object.entries(part)) {
+        assert.include(text, JSON.stringify(Object.fromEntries([pair])).slice(1, -1))
+      }
+    }
+    has(at(properties("CreateProjectRequest"), "name"), { minLength: 1, maxLength: 100 })
+    has(at(properties("UpdateProjectRequest"), "name"), { minLength: 1, maxLength: 100 })
+    has(at(properties("AddProjectMemberRequest"), "email"), { format: "email", maxLength: 254 })
+    has(at(properties("AddProjectFileRequest"), "file_id"), { format: "uuid" })
+    has(at(properties("SearchProjectRequest"), "query"), { minLength: 1, maxLength: 10_000 })
+    has(at(properties("UpdateConversationRequest"), "title"), { minLength: 1, maxLength: 200 })
+    has(at(openApiDocument, "paths", "/v1/files", "post", "requestBody"), { minLength: 1, maxLength: 64 })
+    const profile = openApiDocumentOf(OpenApi.fromApi(OpenAiApi))
+    const metadata = at(profile, "components", "schemas", "UpdateConversationBody", "properties", "metadata")
+    has(metadata, { maxProperties: 16, maxLength: 512 })
+    const prefixed = at(profile, "paths", "/openai/v1/files/{file_id}", "get", "parameters")
+    assert.include(JSON.stringify(prefixed), '"pattern":"^(?:resp_|')
+  })
+
+  it("declares for each operation the statuses that it has", () => {
+    const profile = openApiDocumentOf(OpenApi.fromApi(OpenAiApi))
+    const statusesOf = (document: unknown, method: string, path: string) =>
+      keysAt(document, "paths", path, method, "responses").join(" ")
+    for (const [method, path, expected] of [
+      ["get", "/openapi.json", "200 401 403 429 500 503"],
+      ["get", "/v1/projects", "200 400 401 403 429 500 503"],
+      ["post", "/v1/projects", "200 400 401 403 408 409 413 415 429 500 503"],
+      ["get", "/v1/projects/{project_id}", "200 400 401 403 404 429 500 503"],
+      ["post", "/v1/responses", "200 400 401 403 404 408 413 415 429 500 503"],
+      ["get", "/v1/files/{file_id}/content", "200 206 304 400 401 403 404 412 416 429 500 503"]
+    ] as const) {
+      assert.strictEqual(statusesOf(openApiDocument, method, path), expected, `${method} ${path}`)
+    }
+    for (const [method, path, expected] of [
+      ["get", "/openai/v1/models", "200 401 403 429 500 503"],
+      ["get", "/openai/v1/responses", "101 400 401 403 429 500 503"],
+      ["post", "/openai/v1/responses", "200 400 401 403 404 408 409 413 415 422 429 500 503"],
+      ["post", "/openai/v1/responses/{response_id}/cancel", "200 400 401 403 404 409 429 500 503"]
+    ] as const) {
+      assert.strictEqual(statusesOf(profile, method, path), expected, `${method} ${path}`)
     }
   })
 

@@ -3,6 +3,7 @@ import { Effect, Schema } from "effect"
 import { ErrorBody } from "../../src/api/ErrorEnvelope.ts"
 import { ResponseEvent } from "../../src/api/ResponseEvent.ts"
 import { ResponseObject } from "../../src/api/ResponseObject.ts"
+import { assertDeclared } from "./DeclaredStatuses.ts"
 
 /** What a client sees of one exchange, byte for byte. */
 export interface Reply {
@@ -38,7 +39,9 @@ export const openCall = (url: string, call: Call): Effect.Effect<Response> =>
 /** One whole exchange. */
 export const call = (url: string, options: Call): Effect.Effect<Reply> =>
   Effect.promise(async (signal) => {
-    const response = await fetch(url, { ...initOf(options), signal })
+    const init = initOf(options)
+    const response = await fetch(url, { ...init, signal })
+    assertDeclared(init.method ?? "GET", url, response.status)
     return { status: response.status, headers: response.headers, text: await response.text() }
   })
 

@@ -203,7 +203,8 @@ export const ChatBody = Schema.Struct({
   logit_bias: maybe(
     Schema.Record(Schema.String, Schema.Unknown).check(
       Schema.makeFilter((biases) => Object.keys(biases).length === 0, {
-        expected: "{}: tokens can't be made likelier"
+        expected: "{}: tokens can't be made likelier",
+        toJsonSchema: () => ({ maxProperties: 0 })
       })
     )
   ),

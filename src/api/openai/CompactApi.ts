@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { StorableText } from "../../domain/StorableText.ts"
+import { Conflict } from "../ErrorEnvelope.ts"
 import { Authentication, BoundedBody } from "../Middleware.ts"
 import { withUnknownFields } from "../ReadInSteps.ts"
 import { ResponseUsage } from "../ResponseObject.ts"
@@ -44,7 +45,8 @@ export class CompactApi extends HttpApiGroup.make("compact")
   .add(
     HttpApiEndpoint.post("create", "/responses/compact", {
       payload: BodyWithRest,
-      success: CompactedResponse
+      success: CompactedResponse,
+      error: Conflict
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Compact a conversation",

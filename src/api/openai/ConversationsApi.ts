@@ -2,10 +2,11 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { ConversationId, ItemId } from "../../domain/Ids.ts"
 import { Authentication, BoundedBody } from "../Middleware.ts"
+import { describeQuery } from "../OperationDescription.ts"
 import { Item } from "./CreateBody.ts"
 import { Metadata } from "./Fields.ts"
 import { givenId } from "./ProfileIds.ts"
-import { ItemList, pageQuery, StoredItem } from "./StoredItem.ts"
+import { ItemList, pageQuery, pageQueryDescription, StoredItem } from "./StoredItem.ts"
 
 /** Items that one request adds. */
 const addedItemsMax = 20
@@ -75,10 +76,11 @@ const items = HttpApiEndpoint.get("items", `${path}/items`, {
   query: pageQuery,
   success: ItemList
 }).annotateMerge(
-  described(
-    "List items",
-    "The last item first, unless `order` says otherwise; go on with `last_id` as `after`."
-  )
+  OpenApi.annotations({
+    summary: "List items",
+    description: "The last item first, unless `order` says otherwise; go on with `last_id` as `after`.",
+    transform: describeQuery(pageQueryDescription)
+  })
 )
 
 const addItems = HttpApiEndpoint.post("addItems", `${path}/items`, {

@@ -51,7 +51,19 @@ const metadataWords =
 /** The client's own notes on an object. */
 export const Metadata = Schema.Record(StorableText, StorableText)
   .annotate({ expected: metadataWords })
-  .check(Schema.makeFilter(isSmall, { expected: metadataWords }))
+  .check(
+    Schema.makeFilter(isSmall, {
+      expected: metadataWords,
+      toJsonSchema: () => [
+        {
+          maxProperties: metadataPairsMax,
+          propertyNames: { maxLength: metadataKeyCharactersMax },
+          additionalProperties: { type: "string", maxLength: metadataValueCharactersMax }
+        },
+        true
+      ]
+    })
+  )
 
 /** What every provider takes. */
 export const FunctionName = Schema.String.annotate({

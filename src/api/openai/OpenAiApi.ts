@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { FileId } from "../../domain/Ids.ts"
+import { Conflict, UnprocessableContent } from "../ErrorEnvelope.ts"
 import { fileEndpoints } from "../FilesApi.ts"
 import { Authentication, BoundedBody, DocumentAccess, Envelope } from "../Middleware.ts"
 import { commonRefusals, license, servers } from "../OperationDescription.ts"
@@ -28,7 +29,8 @@ class ResponsesApi extends HttpApiGroup.make("responses")
   .add(
     HttpApiEndpoint.post("create", "/responses", {
       payload: CreateBodyWithRest,
-      success: [ResponseResource, HttpApiSchema.StreamSse({ data: ProfileEvent })]
+      success: [ResponseResource, HttpApiSchema.StreamSse({ data: ProfileEvent })],
+      error: [Conflict, UnprocessableContent]
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Answer a message",

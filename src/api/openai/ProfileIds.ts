@@ -23,8 +23,11 @@ export type IdKind = keyof typeof prefixes
 export const shownId = (kind: IdKind, id: string): string => prefixes[kind] + id
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+/** The same for a JSON Schema, which has no flags. */
+const uuidPattern = "[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 
-const knownPrefix = new RegExp(`^(?:${Object.values(prefixes).join("|")})`)
+const prefixPattern = `(?:${Object.values(prefixes).join("|")})`
+const knownPrefix = new RegExp(`^${prefixPattern}`)
 
 /** The UUID in an id of either form. */
 const bareId = (id: string): string => id.replace(knownPrefix, "").toLowerCase()
@@ -33,7 +36,12 @@ const bareId = (id: string): string => id.replace(knownPrefix, "").toLowerCase()
 export const givenId = <Id extends Schema.Codec<string, string>>(id: Id, kind: IdKind) => {
   const expected = `an id such as \`${prefixes[kind]}…\` with a UUID, or the UUID alone`
   return Schema.String.annotate({ expected })
-    .check(Schema.makeFilter((text) => uuid.test(bareId(text)), { expected }))
+    .check(
+      Schema.makeFilter((text) => uuid.test(bareId(text)), {
+        expected,
+        toJsonSchema: () => ({ pattern: `^${prefixPattern}?${uuidPattern}$` })
+      })
+    )
     .pipe(
       Schema.decodeTo(
         id,

@@ -9,6 +9,12 @@ import { Item, TextPart } from "./ResponseResource.ts"
 const pageItemsMax = 100
 export const pageItemsDefault = 20
 
+/** The same for the description. */
+export const pageQueryDescription = {
+  limit: { type: "integer", minimum: 1, maximum: pageItemsMax, default: pageItemsDefault },
+  order: { type: "string", enum: ["asc", "desc"], default: "desc" }
+}
+
 const limitWords = `a whole number from 1 to ${pageItemsMax}`
 
 /** Which items of a list, as its query says. */

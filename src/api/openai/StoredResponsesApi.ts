@@ -1,11 +1,13 @@
 import { Schema, SchemaTransformation } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { ResponseId } from "../../domain/Ids.ts"
+import { Conflict } from "../ErrorEnvelope.ts"
 import { Authentication } from "../Middleware.ts"
+import { describeQuery } from "../OperationDescription.ts"
 import { givenId } from "./ProfileIds.ts"
 import { ProfileEvent } from "./ResponseEvents.ts"
 import { ResponseResource } from "./ResponseResource.ts"
-import { ItemList, pageQuery } from "./StoredItem.ts"
+import { ItemList, pageQuery, pageQueryDescription } from "./StoredItem.ts"
 
 const params = { response_id: givenId(ResponseId, "response") }
 
@@ -27,19 +29,25 @@ const get = HttpApiEndpoint.get("get", "/responses/:response_id", {
         .pipe(Schema.decodeTo(Schema.Int, SchemaTransformation.numberFromString))
     )
   },
-  success: [ResponseResource, HttpApiSchema.StreamSse({ data: ProfileEvent })]
+  success: [ResponseResource, HttpApiSchema.StreamSse({ data: ProfileEvent })],
+  error: Conflict
 }).annotateMerge(
   OpenApi.annotations({
     summary: "Show a response",
     description:
       "A response as it was answered, or as it stands. With `stream=true`, the events of one in the background, from the first one or from " +
-      "the one after `starting_after` on."
+      "the one after `starting_after` on.",
+    transform: describeQuery({
+      stream: { type: "boolean", default: false },
+      starting_after: { type: "integer", minimum: 0, maximum: 999_999_999 }
+    })
   })
 )
 
 const cancel = HttpApiEndpoint.post("cancel", "/responses/:response_id/cancel", {
   params,
-  success: ResponseResource
+  success: ResponseResource,
+  error: Conflict
 }).annotateMerge(
   OpenApi.annotations({
     summary: "Cancel a response",
@@ -62,11 +70,13 @@ const remove = HttpApiEndpoint.delete("delete", "/responses/:response_id", {
 const inputItems = HttpApiEndpoint.get("inputItems", "/responses/:response_id/input_items", {
   params,
   query: pageQuery,
-  success: ItemList
+  success: ItemList,
+  error: Conflict
 }).annotateMerge(
   OpenApi.annotations({
     summary: "List what a response was asked",
-    description: "The last item first, unless `order` says otherwise; go on with `last_id` as `after`."
+    description: "The last item first, unless `order` says otherwise; go on with `last_id` as `after`.",
+    transform: describeQuery(pageQueryDescription)
   })
 )
 

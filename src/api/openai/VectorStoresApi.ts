@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { ProjectId } from "../../domain/Ids.ts"
 import { StorableText } from "../../domain/StorableText.ts"
 import { Authentication, BoundedBody } from "../Middleware.ts"
-import { cursor } from "../OperationDescription.ts"
+import { cursor, describeQuery } from "../OperationDescription.ts"
 import { between, maybe, only, unsupported } from "./Fields.ts"
 import { givenId } from "./ProfileIds.ts"
 
@@ -126,7 +126,11 @@ export class VectorStoresApi extends HttpApiGroup.make("vectorStores")
     }).annotateMerge(
       OpenApi.annotations({
         summary: "List vector stores",
-        description: "The projects that the caller is a member of, the newest first."
+        description: "The projects that the caller is a member of, the newest first.",
+        transform: describeQuery({
+          limit: { type: "integer", minimum: 1, maximum: pageMax, default: pageDefault },
+          order: { type: "string", enum: ["asc", "desc"], default: "desc" }
+        })
       })
     ),
     HttpApiEndpoint.get("get", "/vector_stores/:vector_store_id", {
