@@ -77,7 +77,8 @@ export class ProjectsGroup extends HttpApiGroup.make("projects")
     HttpApiEndpoint.delete("removeMember", "/projects/:project_id/members", {
       ...ofProject,
       query: { email: Email },
-      success: Removed
+      success: Removed,
+      error: Conflict
     }),
     /** Read before files are uploaded for a project: their owner, their maximum size, and how many at once. */
     HttpApiEndpoint.get("uploadLimits", "/projects/:project_id/upload-limits", {

@@ -507,11 +507,11 @@ const table: {
       "Only an owner of the project may do this. Ask one of its owners.",
       "project_id"
     ),
-  LastProjectOwner: () =>
+  LastProjectOwner: ({ param }) =>
     conflict(
       "last_project_owner",
       "This is the only owner of the project. Make another member an owner first, or delete the project.",
-      "user_id"
+      param
     ),
   TooManyProjects: ({ projectsMax }) =>
     forbidden(

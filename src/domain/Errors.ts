@@ -391,7 +391,10 @@ export class ProjectMemberNotFound extends Schema.TaggedError<ProjectMemberNotFo
 export class NotProjectOwner extends Schema.TaggedError<NotProjectOwner>()("NotProjectOwner", {}) {}
 
 /** The change would leave the project without an owner. */
-export class LastProjectOwner extends Schema.TaggedError<LastProjectOwner>()("LastProjectOwner", {}) {}
+export class LastProjectOwner extends Schema.TaggedError<LastProjectOwner>()("LastProjectOwner", {
+  /** The field of the request that names the user. */
+  param: Schema.Literals(["email", "user_id"])
+}) {}
 
 /** The user owns as many projects as one user may own. */
 export class TooManyProjects extends Schema.TaggedError<TooManyProjects>()("TooManyProjects", {

@@ -27,8 +27,6 @@ const CreatorRow = Schema.Struct({
 
 const RoleRow = Schema.Struct({ email: Schema.String, role: ProjectRole })
 
-const OwnersRow = Schema.Struct({ others: Schema.Boolean })
-
 /** The method of MemberProjects that creates one. */
 export const makeCreation = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -91,10 +89,10 @@ const makeAdmitted = Effect.gen(function* () {
   return { admitted, asOwner }
 })
 
-const makeMembers = Effect.gen(function* () {
+const makeFindMember = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  const find = (membership: ProjectMembership, userId: UserId) =>
+  return (membership: ProjectMembership, userId: UserId) =>
     sql`SELECT u.email, m.role FROM project_members m JOIN users u ON u.id = m.user_id
       WHERE m.project_id = ${membership.projectId}::uuid AND m.user_id = ${userId}::uuid`.pipe(
       rowAs(RoleRow),
@@ -104,35 +102,20 @@ const makeMembers = Effect.gen(function* () {
           : Effect.succeed(found)
       )
     )
-
-  /** Fails if that member is an owner, and the only one. */
-  const requireOtherOwner = Effect.fnUntraced(function* ({ projectId }: ProjectMembership, email: string) {
-    const found = yield* sql`
-      SELECT count(*) FILTER (WHERE lower(u.email) <> lower(${email}) AND u.disabled_at IS NULL) > 0
-        OR count(*) FILTER (WHERE lower(u.email) = lower(${email})) = 0 AS others
-      FROM project_members m JOIN users u ON u.id = m.user_id
-      WHERE m.project_id = ${projectId}::uuid AND m.role = 'owner'`.pipe(rowAs(OwnersRow))
-    if (found?.others !== true) return yield* new LastProjectOwner()
-  })
-
-  return { find, requireOtherOwner }
 })
+
+/** Names the user of a refusal by the id that the request has. */
+const byUserId = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.mapError(effect, (error) =>
+    error instanceof LastProjectOwner ? new LastProjectOwner({ param: "user_id" }) : error
+  )
 
 /** The methods of MemberProjects that change a project and its members. */
 export const makeMemberChanges = Effect.gen(function* () {
   const projects = yield* Projects
   const table = yield* makeProjectTable
-  const members = yield* makeMembers
+  const find = yield* makeFindMember
   const { admitted, asOwner } = yield* makeAdmitted
-
-  const giveRole = Effect.fnUntraced(function* (
-    membership: ProjectMembership,
-    email: string,
-    role: ProjectRole
-  ) {
-    if (role !== "owner") yield* members.requireOtherOwner(membership, email)
-    return yield* projects.addMember(membership.projectId, email, role)
-  })
 
   const addMember = Effect.fn("MemberProjects.addMember")(
     (membership: ProjectMembership, email: string, role?: ProjectRole) =>
@@ -140,7 +123,7 @@ export const makeMemberChanges = Effect.gen(function* () {
         membership,
         Effect.gen(function* () {
           const known = yield* table.member(membership.projectId, email)
-          return yield* giveRole(membership, email, role ?? known?.role ?? "member")
+          return yield* projects.addMember(membership.projectId, email, role ?? known?.role ?? "member")
         })
       )
   )
@@ -149,8 +132,10 @@ export const makeMemberChanges = Effect.gen(function* () {
     (membership: ProjectMembership, userId: UserId, role: ProjectRole) =>
       asOwner(
         membership,
-        Effect.flatMap(members.find(membership, userId), ({ email }) => giveRole(membership, email, role))
-      )
+        Effect.flatMap(find(membership, userId), ({ email }) =>
+          projects.addMember(membership.projectId, email, role)
+        )
+      ).pipe(byUserId)
   )
 
   const removeMember = Effect.fn("MemberProjects.removeMember")(
@@ -159,11 +144,10 @@ export const makeMemberChanges = Effect.gen(function* () {
         membership,
         Effect.fnUntraced(function* (own) {
           if (own !== "owner" && userId !== membership.userId) return yield* new NotProjectOwner()
-          const { email } = yield* members.find(membership, userId)
-          yield* members.requireOtherOwner(membership, email)
+          const { email } = yield* find(membership, userId)
           yield* projects.removeMember(membership.projectId, email)
         })
-      )
+      ).pipe(byUserId)
   )
 
   return {

@@ -5,6 +5,7 @@ import { makeAuditRecorder } from "../audit/AuditRecorder.ts"
 import { type AuditDetails, type AuditEntry, within } from "../domain/AuditEntry.ts"
 import {
   FileNotFound,
+  LastProjectOwner,
   OrganizationNotFound,
   ProjectExists,
   ProjectMemberNotFound,
@@ -72,10 +73,16 @@ export const makeProjectChanges = Effect.gen(function* () {
     return found ?? (yield* new ProjectNotFound())
   })
 
+  /** Fails if that user is an owner of the project, and the only one. The project is locked. */
+  const requireOtherOwner = Effect.fnUntraced(function* (id: ProjectId, email: string) {
+    if (yield* table.isOnlyOwner(id, email)) return yield* new LastProjectOwner({ param: "email" })
+  })
+
   const addMember = Effect.fn("Projects.addMember")(
     function* (id: ProjectId, email: string, role: ProjectRole) {
       const project = yield* locked(id)
       yield* requireUser(table)(id, email)
+      if (role !== "owner") yield* requireOtherOwner(id, email)
       const before = yield* table.member(id, email)
       const member = yield* table.addMember(id, email, role)
       // The project is locked, and a user can't go.
@@ -96,6 +103,7 @@ export const makeProjectChanges = Effect.gen(function* () {
   const removeMember = Effect.fn("Projects.removeMember")(
     function* (id: ProjectId, email: string) {
       const project = yield* locked(id)
+      yield* requireOtherOwner(id, email)
       const removed = yield* table.removeMember(id, email)
       if (removed === undefined) {
         const { user } = yield* table.place(id, email)

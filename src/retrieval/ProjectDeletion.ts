@@ -74,7 +74,12 @@ export const makeUserProjects = Effect.gen(function* () {
       // The heir and the projects are locked.
       yield* Effect.forEach(alone, (project) => changes.addMember(project.id, heir, "owner"), {
         discard: true
-      }).pipe(Effect.catchTag(["ProjectNotFound", "UserNotFound", "UserOfOtherOrganization"], Effect.die))
+      }).pipe(
+        Effect.catchTag(
+          ["ProjectNotFound", "UserNotFound", "UserOfOtherOrganization", "LastProjectOwner"],
+          Effect.die
+        )
+      )
     },
     (effect) => orUnavailable(sql.withTransaction(effect))
   )

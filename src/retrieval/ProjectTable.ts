@@ -141,6 +141,16 @@ export const makeProjectTable = Effect.gen(function* () {
       Effect.map((row) => row?.email)
     )
 
+  /** Whether the user is an owner of the project, and no other owner may sign in. */
+  const isOnlyOwner = (projectId: ProjectId, email: string) =>
+    Effect.map(
+      sql`SELECT 1 FROM project_members m JOIN users u ON u.id = m.user_id
+        WHERE m.project_id = ${projectId}::uuid AND m.role = 'owner'
+        HAVING bool_or(lower(u.email) = lower(${email}))
+          AND NOT bool_or(lower(u.email) <> lower(${email}) AND u.disabled_at IS NULL)`,
+      (rows) => rows.length > 0
+    )
+
   return {
     insert,
     hasOrganization,
@@ -152,7 +162,8 @@ export const makeProjectTable = Effect.gen(function* () {
     addMember,
     removeMember,
     place,
-    owner
+    owner,
+    isOnlyOwner
   }
 })
 

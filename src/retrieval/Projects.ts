@@ -5,6 +5,7 @@ import type { Page } from "../domain/Account.ts"
 import {
   type DatabaseUnavailable,
   type FileNotFound,
+  type LastProjectOwner,
   type OrganizationNotFound,
   type ProjectExists,
   type ProjectMemberNotFound,
@@ -50,19 +51,23 @@ export class Projects extends Context.Service<
       id: ProjectId,
       after?: UserId
     ) => Effect.Effect<Page<ProjectMember>, ProjectNotFound | DatabaseUnavailable>
-    /** Makes a user a member, or gives a member another role. */
+    /** Makes a user a member, or gives a member another role. The only owner who isn't disabled stays an owner. */
     readonly addMember: (
       id: ProjectId,
       email: string,
       role: ProjectRole
     ) => Effect.Effect<
       ProjectMember,
-      ProjectNotFound | UserNotFound | UserOfOtherOrganization | DatabaseUnavailable
+      ProjectNotFound | UserNotFound | UserOfOtherOrganization | LastProjectOwner | DatabaseUnavailable
     >
+    /** The only owner who isn't disabled stays a member. */
     readonly removeMember: (
       id: ProjectId,
       email: string
-    ) => Effect.Effect<void, ProjectNotFound | UserNotFound | ProjectMemberNotFound | DatabaseUnavailable>
+    ) => Effect.Effect<
+      void,
+      ProjectNotFound | UserNotFound | ProjectMemberNotFound | LastProjectOwner | DatabaseUnavailable
+    >
     /** Who is to own files that are uploaded for the project: the user of that address, or else its first owner. */
     readonly fileOwner: (
       id: ProjectId,

@@ -129,6 +129,37 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley project", (it) =
     })
   )
 
+  it.effect("keeps the only owner of a project, also when two owners are removed at once", () =>
+    Effect.gen(function* () {
+      const { organization, user, name, id } = yield* someProject
+      const colleague = yield* (yield* Accounts).createUser(`${randomUUID()}@example.com`, organization.name)
+      const reason =
+        /^parley: This is the only owner of the project\. Make another member an owner first, or delete the project\.$/
+      refused(yield* project("add-member", name, user.email), reason)
+      refused(yield* project("remove-member", name, user.email), reason)
+      const { projects } = yield* clientWith()
+      const failed = yield* Effect.flip(
+        projects.removeMember({ params: { project_id: id }, query: { email: user.email } })
+      )
+      assert.deepInclude("error" in failed ? failed.error : {}, {
+        code: "last_project_owner",
+        param: "email"
+      })
+
+      yield* project("add-member", name, colleague.email, "--role", "owner")
+      const ran = yield* Effect.all(
+        [user, colleague].map(({ email }) => project("remove-member", id, email)),
+        { concurrency: 2 }
+      )
+      assert.deepStrictEqual(ran.map(({ code }) => code).toSorted(), [0, 1])
+      const members = document(Schema.Array(MemberBody))(yield* project("members", name, "--json"))
+      assert.deepStrictEqual(
+        members.map(({ role }) => role),
+        ["owner"]
+      )
+    })
+  )
+
   it.effect(
     "finds a project by its name, its id or its organization and name, and asks for the last where names are ambiguous",
     () =>
@@ -257,9 +288,10 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley project", (it) =
       refused(yield* project("add-file", name, empty, join(path, "none")), /empty\.txt is empty\. .*none/)
       refused(yield* project("add-file", name, join(path, "none")), /can't be read|does not exist/)
       assert.strictEqual((yield* project("add-file", name)).code, 2)
-      yield* project("remove-member", name, user.email)
+      const ownerless = `${name} without members`
+      yield* project("create", ownerless, "--org", organization.name)
       refused(
-        yield* project("add-file", name, path),
+        yield* project("add-file", ownerless, path),
         /^parley: The project has no owner: say who is to own the file\.$/
       )
       assert.lengthOf(yield* filesOf(id), 1)

@@ -23,7 +23,7 @@ const recorded: Readonly<Record<string, ReadonlyArray<AuditAction>>> = {
   "people.unlink": ["identity.unlink"],
   "people.invite": ["link.create"],
   "people.revokeInvitation": ["link.revoke"],
-  "data.deleteUser": ["user.delete"],
+  "data.deleteUser": ["project.member_role", "user.delete"],
   "data.renameOrganization": ["organization.rename"],
   "data.deleteOrganization": ["organization.delete"],
   "data.renameProject": ["project.rename"],

@@ -176,6 +176,8 @@ export const someTenant = Effect.gen(function* () {
   const invitation = yield* links.invite(`${randomUUID()}@example.com`, organization.name, "member")
   const project = yield* projects.create("a project", organization.name)
   yield* projects.addMember(project.id, user.email, "owner")
+  const { email: otherOwner } = yield* accounts.createUser(`${randomUUID()}@example.com`, organization.name)
+  yield* projects.addMember(project.id, otherOwner, "owner")
   const fileId = yield* someFile(user.id, "notes", "notes.md")
   yield* projects.addFile(project.id, fileId)
   const target: Target = {

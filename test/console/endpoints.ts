@@ -187,7 +187,7 @@ export const expectations: Readonly<Record<string, Expected>> = {
   "people.setUpLink": { admitted: [], sample: none },
   "data.deleteUser": {
     admitted: organization,
-    sample: ({ email }) => ({ body: { email, files: "erase" } })
+    sample: ({ colleague, email }) => ({ body: { email, files_to: colleague } })
   },
   "data.userHoldings": { admitted: organization, sample: ofUser },
   "data.exportUser": { admitted: [], sample: ofUser },

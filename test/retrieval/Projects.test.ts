@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Exit, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { FileId, ProjectId } from "../../src/domain/Ids.ts"
 import { Policy } from "../../src/plans/Policy.ts"
@@ -71,6 +71,47 @@ layer(shared, { excludeTestServices: true })("Projects", (it) => {
       assert.strictEqual(yield* tagOf(projects.removeMember(id, colleague.email)), "ProjectMemberNotFound")
       assert.strictEqual(yield* tagOf(projects.removeMember(id, "nobody@example.com")), "UserNotFound")
       assert.strictEqual((yield* projects.get(id)).members, 1)
+    })
+  )
+
+  it.effect("projects keep an owner who may sign in, also when two owners go at once", () =>
+    Effect.gen(function* () {
+      const projects = yield* Projects
+      const sql = yield* SqlClient.SqlClient
+      const { organization, project, user } = yield* someProject
+      const colleague = yield* someUserOf(organization)
+      const { id } = project
+      const disable = (disabled: boolean) =>
+        sql`UPDATE users SET disabled_at = CASE WHEN ${disabled} THEN now() END WHERE id = ${colleague.id}`
+      const changes: ReadonlyArray<
+        (member: typeof user) => Effect.Effect<unknown, { readonly _tag: string }>
+      > = [
+        ({ email }) => projects.addMember(id, email, "member"),
+        ({ email }) => projects.removeMember(id, email)
+      ]
+      yield* projects.addMember(id, user.email, "owner")
+      for (const change of changes) {
+        yield* projects.addMember(id, colleague.email, "member")
+        assert.strictEqual(yield* tagOf(change(user)), "LastProjectOwner")
+        yield* projects.addMember(id, colleague.email, "owner")
+        yield* disable(true)
+        assert.strictEqual(yield* tagOf(change(user)), "LastProjectOwner")
+        yield* change(colleague)
+        yield* disable(false)
+      }
+      for (const change of changes) {
+        for (const { email } of [user, colleague]) yield* projects.addMember(id, email, "owner")
+        const exits = yield* Effect.all(
+          [user, colleague].map((member) => Effect.exit(change(member))),
+          { concurrency: 2 }
+        )
+        assert.lengthOf(exits.filter(Exit.isSuccess), 1)
+        const { data } = yield* projects.members(id)
+        assert.lengthOf(
+          data.filter(({ role }) => role === "owner"),
+          1
+        )
+      }
     })
   )
 
