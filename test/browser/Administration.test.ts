@@ -223,6 +223,58 @@ browserTests("The administration:", (it) => {
     })
   )
 
+  it.effect(
+    "Deleting a user whose files stand in a project hands them over at first, and names the project",
+    () =>
+      Effect.gen(function* () {
+        const [email, heir] = [someEmail(), someEmail()]
+        yield* seeding(
+          Effect.gen(function* () {
+            const sql = yield* SqlClient.SqlClient
+            const { id } = yield* someUser(email, "Cartographers")
+            yield* someUser(heir, "Cartographers")
+            const project = randomUUID()
+            yield* sql`INSERT INTO projects (id, organization_id, name)
+            SELECT ${project}::uuid, id, 'Atlas' FROM organizations WHERE name = 'Cartographers'`
+            yield* sql`INSERT INTO project_members (project_id, user_id, role)
+            VALUES (${project}::uuid, ${id}::uuid, 'owner')`
+            const file = yield* someFile(id, "a text", "atlas.md")
+            yield* sql`INSERT INTO project_files (project_id, file_id) VALUES (${project}::uuid, ${file}::uuid)`
+          })
+        )
+        yield* visiting(
+          userPath(email),
+          async (page) => {
+            await button(page, "Delete…").click()
+            const dialog = page.getByRole("dialog", { name: `Delete ${email}?` })
+            await dialog.getByText("In projects, where others use them: Atlas (1).").waitFor()
+            await dialog.getByText("Only owner of: Atlas.").waitFor()
+            assert.strictEqual(await dialog.getByLabel("Files of the user").inputValue(), "hand_over")
+            await assertFits(page)
+            await assertAccessible(page)
+            await dialog.getByLabel("New owner’s e-mail address").fill(heir)
+            await dialog.getByLabel(/to confirm$/).fill(email)
+            await button(page, "Delete user").click()
+            await named(page, "Users").waitFor()
+            await page.goto(pagePaths.projects)
+            await page.getByRole("link", { name: "Atlas" }).click()
+            await row(page, heir).filter({ hasText: "Owner" }).waitFor()
+            await row(page, "atlas.md").filter({ hasText: heir }).waitFor()
+            await button(page, `Remove ${heir}`).click()
+            const removal = page.getByRole("alertdialog")
+            await removal.getByRole("button", { name: "Remove member" }).click()
+            await removal.getByText("Make another member an owner first").waitFor()
+            await page.keyboard.press("Escape")
+            await button(page, "Delete…").click()
+            await page.getByLabel(/to confirm$/).fill("Atlas")
+            await button(page, "Delete project").click()
+            await named(page, "All projects").waitFor()
+          },
+          { organization: "Cartographers", expected: [/status of 409/] }
+        )
+      })
+  )
+
   it.effect("A project and an organization are renamed, and deleted when their names were typed", () =>
     visiting(pagePaths.organizations, async (page) => {
       const chosen = async (organization: string, item: string) => {
