@@ -16,8 +16,10 @@ import { SqlFaults } from "../support/TestDatabase.ts"
 import { newResponse, spending } from "../usage/asking.ts"
 import { erasureLayer, letItSettle, someone, someTenant, tablesWith, textOf } from "./fixtures.ts"
 
-/** Statements of one deletion, and some more. */
-const statementsMax = 42
+/** More statements than one deletion has. */
+const statementsMax = 60
+/** Users that are set up at once. */
+const usersAtOnce = 4
 
 const becomeOwner = Effect.fnUntraced(function* (id: string) {
   const sql = yield* SqlClient.SqlClient
@@ -235,13 +237,24 @@ layer(erasureLayer, { excludeTestServices: true })("Deleting", (it) => {
       const faults = yield* SqlFaults
       const erasure = yield* Erasure
       const remove = (email: string) => erasure.deleteUser(email, "erase")
-      const emails: Array<string> = []
-      for (let n = 1; n <= statementsMax; n++) {
-        const { user } = yield* someTenant
+      const { organization, user: first } = yield* someTenant
+      yield* faults.off
+      yield* remove(first.email)
+      const { statements } = yield* faults.seen
+      assert.isBelow(statements, statementsMax)
+      const some = yield* Effect.all(
+        Array.from({ length: statements + 1 }, () => someone(organization.name)),
+        { concurrency: usersAtOnce }
+      )
+      const emails = [first.email]
+      const reached: Array<boolean> = []
+      for (const [index, { user }] of some.entries()) {
+        const n = index + 1
         const { entries } = yield* added(
           Effect.gen(function* () {
             yield* faults.failStatement(n, n % 2 === 0 ? "after" : "before")
             const exit = yield* Effect.exit(remove(user.email))
+            reached.push((yield* faults.seen).failed)
             yield* faults.off
             if (Exit.isFailure(exit)) yield* Effect.exit(remove(user.email))
           })
@@ -250,6 +263,9 @@ layer(erasureLayer, { excludeTestServices: true })("Deleting", (it) => {
         assert.deepStrictEqual(actions, ["user.delete"], `statement ${n}`)
         emails.push(user.email)
       }
+      assert.isTrue(reached[0])
+      // The statements were all of one deletion.
+      assert.isFalse(reached.at(-1))
       yield* erasure.sweep
       assert.deepStrictEqual(yield* tablesWith(...emails), ["audit_log"])
     })
