@@ -5,7 +5,7 @@ import { failureReason } from "../domain/failureReason.ts"
 import { type License, Plans } from "../domain/Plan.ts"
 import { StoreHealth, type StoreReport } from "../files/StoreHealth.ts"
 import { InstalledLicense, notInForceText, stateOf } from "../plans/License.ts"
-import { databaseElsewhere } from "../postgres/DataDisk.ts"
+import { databaseElsewhere, diskProblem } from "../postgres/DataDisk.ts"
 import { Retrieval } from "../retrieval/Retrieval.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { Database, reasonOf } from "../sql/Database.ts"
@@ -180,7 +180,7 @@ export const examine = Effect.gen(function* () {
       isolated("conversations", conversationsCheck),
       isolated("models", modelChecks),
       isolated("embeddings", embeddingChecks),
-      isolated("disk", diskCheck),
+      isolated("disk", diskCheck(diskProblem)),
       isolated("document readers", readersCheck),
       isolated("schema checkers", schemasCheck),
       isolated("web search", webSearchCheck),

@@ -3,7 +3,7 @@ import { Effect, Layer, Option, type Redacted, References } from "effect"
 import { IdentityProvider } from "../auth/IdentityProvider.ts"
 import { TextExtraction } from "../documents/TextExtraction.ts"
 import { portProblem } from "../http/Server.ts"
-import { diskProblem, freeMebibytesMin, freeSpace } from "../postgres/DataDisk.ts"
+import { type diskProblem, diskProblemUnchanged, freeMebibytesMin, freeSpace } from "../postgres/DataDisk.ts"
 import { examineEmbedded } from "../postgres/EmbeddedPostgres.ts"
 import { isRoot, rootText } from "../postgres/PostgresHome.ts"
 import { JsonSchemas } from "../responses/JsonSchemas.ts"
@@ -67,9 +67,9 @@ const databaseCheck = Effect.gen(function* () {
   return yield* schemaCheck(database.url)
 }).pipe(Effect.catch(({ message }) => Effect.succeed(failed(message))))
 
-export const diskCheck = Effect.gen(function* () {
+export const diskCheck = Effect.fnUntraced(function* (problemOf: typeof diskProblem) {
   const { dataDir } = yield* AppConfig
-  const problem = yield* diskProblem(dataDir)
+  const problem = yield* problemOf(dataDir)
   if (problem !== null)
     return failed(
       `${problem} Make room, or let the account of the service write there; PARLEY_DATA_DIR names the directory.`
@@ -134,9 +134,12 @@ const outsideChecks = Effect.all(
 export const localChecks: Effect.Effect<ReadonlyArray<Check>> = checkedSettings.pipe(
   Effect.flatMap((settings) =>
     Effect.gen(function* () {
-      const [outside, database, disk] = yield* Effect.all([outsideChecks, databaseCheck, diskCheck], {
-        concurrency: "unbounded"
-      })
+      const [outside, database, disk] = yield* Effect.all(
+        [outsideChecks, databaseCheck, diskCheck(diskProblemUnchanged)],
+        {
+          concurrency: "unbounded"
+        }
+      )
       return [
         ...named("database", [database]),
         ...named("disk", [disk]),

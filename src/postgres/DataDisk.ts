@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs"
-import { realpath, rm, statfs, writeFile } from "node:fs/promises"
+import { access, constants, realpath, rm, statfs, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { Effect, Option } from "effect"
 
@@ -35,31 +35,40 @@ export const databaseElsewhere = (dataDir: string): Effect.Effect<string | null>
     return directory === join(await realpath(dataDir), embeddedDirectoryName) ? null : directory
   }).pipe(Effect.orElseSucceed(() => null))
 
-/** Why nothing can be written there, or null. */
-const writeProblem = (directory: string) =>
-  Effect.tryPromise({
-    try: async () => {
-      const file = join(directory, `.write-probe-${process.pid}`)
-      try {
-        await writeFile(file, Buffer.alloc(probeBytes))
-      } finally {
-        await rm(file, { force: true })
-      }
-    },
-    catch: (error) => (error instanceof Error ? error.message : String(error))
-  }).pipe(Effect.match({ onFailure: (reason) => reason, onSuccess: () => null }))
+/** Fails where nothing can be written in a directory. */
+type Probe = (directory: string) => Promise<void>
+
+const writes: Probe = async (directory) => {
+  const file = join(directory, `.write-probe-${process.pid}`)
+  try {
+    await writeFile(file, Buffer.alloc(probeBytes))
+  } finally {
+    await rm(file, { force: true })
+  }
+}
+
+const mayWrite: Probe = (directory) => access(directory, constants.W_OK)
+
+const problemBy = (probe: Probe) =>
+  Effect.fnUntraced(function* (dataDir: string) {
+    if (!existsSync(dataDir)) return null
+    const free = yield* freeSpace(dataDir)
+    if (Option.isSome(free) && free.value.mebibytes < freeMebibytesMin) {
+      const { directory, mebibytes } = free.value
+      return `Only ${mebibytes} MiB are free in ${directory}, and the service needs ${freeMebibytesMin}.`
+    }
+    const problem = yield* Effect.tryPromise({
+      try: () => probe(dataDir),
+      catch: (error) => (error instanceof Error ? error.message : String(error))
+    }).pipe(Effect.match({ onFailure: (reason) => reason, onSuccess: () => null }))
+    return problem === null ? null : `Nothing can be written in ${dataDir}: ${problem}.`
+  })
 
 /** What is wrong with the disk of the data directory, in a sentence, or null. A directory that isn't there is not used. */
-export const diskProblem = Effect.fnUntraced(function* (dataDir: string) {
-  if (!existsSync(dataDir)) return null
-  const free = yield* freeSpace(dataDir)
-  if (Option.isSome(free) && free.value.mebibytes < freeMebibytesMin) {
-    const { directory, mebibytes } = free.value
-    return `Only ${mebibytes} MiB are free in ${directory}, and the service needs ${freeMebibytesMin}.`
-  }
-  const problem = yield* writeProblem(dataDir)
-  return problem === null ? null : `Nothing can be written in ${dataDir}: ${problem}.`
-})
+export const diskProblem = problemBy(writes)
+
+/** The same without changing the directory, so that a quota that is used up is not found. */
+export const diskProblemUnchanged = problemBy(mayWrite)
 
 /** The same, cached for seconds: readiness probes ask often. */
 export const makeDiskProblem = (dataDir: string) =>

@@ -130,16 +130,22 @@ export const findEmbedded = Effect.fn("EmbeddedPostgres.find")(function* (dataDi
   }
 }, Effect.provide(NodeFileSystem.layer))
 
-/** Fails if the embedded server can't start on the data directory now: another process runs it, or its data is of another version. */
+/**
+ * Fails if the embedded server can't start on the data directory now: another process runs it, or its data is of another
+ * version. Changes nothing there.
+ */
 export const examineEmbedded = Effect.fn("EmbeddedPostgres.examine")(
   function* (dataDir: string) {
     const fs = yield* FileSystem.FileSystem
     const home = yield* homeOf(dataDir)
     if (yield* answers(`${home.sockets}/owner`)) return yield* new DataDirectoryInUse({ directory: dataDir })
     if (yield* Effect.orElseSucceed(fs.exists(`${home.data}/PG_VERSION`), () => false)) {
-      yield* checkVersion(home, yield* preparePostgresBinaries(home))
+      // Binaries that can't run where they are would be copied into the home.
+      const directory = yield* fs.makeTempDirectoryScoped({ prefix: "parley-examine-" })
+      yield* checkVersion(home, yield* preparePostgresBinaries({ ...home, directory }))
     }
   },
+  Effect.scoped,
   Effect.catchTag("PlatformError", unprepared),
   Effect.provide(NodeFileSystem.layer)
 )

@@ -36,7 +36,7 @@ layer(ground, { excludeTestServices: true })("A command that only looks at an em
         const planned = yield* runWith(env, ["migrate", "--dry-run"])
         assert.match(planned.stdout, new RegExp(` from schema 0 to ${newestKnown}:`), planned.stderr)
         assert.deepStrictEqual(snapshot(dataDir), before, "migrate --dry-run")
-        for (const args of [["backup", "list"], ["config", "print"], ["version"], ["status"]]) {
+        for (const args of [["backup", "list"], ["config", "print"], ["version"], ["status"], ["doctor"]]) {
           yield* runWith(env, args)
           assert.deepStrictEqual(snapshot(dataDir), before, args.join(" "))
         }

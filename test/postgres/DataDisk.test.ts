@@ -1,7 +1,7 @@
 import { NodeFileSystem } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
-import { Effect, FileSystem } from "effect"
-import { databaseElsewhere, diskProblem } from "../../src/postgres/DataDisk.ts"
+import { Effect, FileSystem, Option } from "effect"
+import { databaseElsewhere, diskProblem, diskProblemUnchanged } from "../../src/postgres/DataDisk.ts"
 
 layer(NodeFileSystem.layer)("the disk of the data directory", (it) => {
   it.effect("is well where something can be written, and where there is no directory yet", () =>
@@ -11,6 +11,18 @@ layer(NodeFileSystem.layer)("the disk of the data directory", (it) => {
       assert.isNull(yield* diskProblem(directory))
       assert.isNull(yield* diskProblem(`${directory}/missing`))
       assert.isEmpty(yield* fs.readDirectory(directory))
+    })
+  )
+
+  it.effect("is examined without a change of the directory", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const directory = yield* fs.makeTempDirectoryScoped()
+      const long = new Date("2001-01-01")
+      yield* fs.utimes(directory, long, long)
+      assert.isNull(yield* diskProblemUnchanged(directory))
+      assert.isNull(yield* diskProblemUnchanged(`${directory}/missing`))
+      assert.deepStrictEqual((yield* fs.stat(directory)).mtime, Option.some(long))
     })
   )
 
@@ -32,7 +44,8 @@ layer(NodeFileSystem.layer)("the disk of the data directory", (it) => {
     "is not where nothing can be written, or nothing is free",
     () =>
       Effect.gen(function* () {
-        assert.match((yield* diskProblem("/proc/self")) ?? "", /MiB are free|Nothing can be written/)
+        for (const problemOf of [diskProblem, diskProblemUnchanged])
+          assert.match((yield* problemOf("/proc/self")) ?? "", /MiB are free|Nothing can be written/)
       })
   )
 })
