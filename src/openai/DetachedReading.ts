@@ -25,7 +25,9 @@ export const makeReading = Effect.gen(function* () {
     headers: Readonly<Record<string, string>> = {}
   ) {
     const { view } = yield* viewOfJob(job)
-    const queued = job.background ? yield* renderJob({ ...job, status: "queued", failure: null }) : null
+    // The same whenever it is read: nothing but the request is known of a response that waits.
+    const waiting = { ...job, status: "queued", failure: null, conversationId: null } as const
+    const queued = job.background ? yield* renderJob(waiting) : null
     return yield* streams.respond(background.events(job), {
       headers: { "x-response-id": shownId("response", job.responseId), ...headers },
       lost: noAlarm,
