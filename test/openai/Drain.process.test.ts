@@ -13,11 +13,17 @@ const decode = Schema.decodeUnknownSync(Schema.fromJsonString(ProfileEvent))
 /** Source: RFC 6455, section 7.4.1. */
 const goingAway = 1001
 
-const installation = (graceSeconds: number) =>
-  makeInstallation({ PARLEY_INIT_API_KEY: key, PARLEY_SHUTDOWN_GRACE_SECONDS: String(graceSeconds) })
+const installation = (graceSeconds: number, drainSeconds = 0) =>
+  makeInstallation({
+    PARLEY_INIT_API_KEY: key,
+    PARLEY_DRAIN_SECONDS: String(drainSeconds),
+    PARLEY_SHUTDOWN_GRACE_SECONDS: String(graceSeconds)
+  })
 
 /** A grace that outlasts these tests: nothing may wait for its end. */
 const longSeconds = 600
+/** A drain that outlasts them, too. */
+const longDrainSeconds = 300
 
 const message = { type: "response.create", input: "Hi" }
 const endless = { deltas: ["word "], endless: true, gapMillis: 20 }
@@ -61,25 +67,36 @@ layer(installationLayer, { excludeTestServices: true })("SIGTERM", (it) => {
     })
   )
 
-  it.effect("refuses a new WebSocket, and a new response in the background", () =>
+  it.effect("takes WebSockets and responses in the background for the time of the drain", () =>
+    Effect.gen(function* () {
+      const { start, upstream } = yield* installation(longSeconds, longDrainSeconds)
+      const service = yield* start
+      yield* upstream.usually(() => ({ deltas: ["Hello"] }))
+      yield* service.signal("SIGTERM")
+      yield* untilValue(call(`${service.address}/readyz`, {}), ({ status }) => status === 503)
+      const socket = yield* connect(service.address, key)
+      socket.send(message)
+      yield* socket.last(1)
+      const { whole } = assertProfileGrammar(socket.received.map((one) => decode(one)))
+      assert.deepStrictEqual([whole?.status, whole?.output_text], ["completed", "Hello"])
+      const id = yield* begin(service.address)
+      assert.strictEqual((yield* ended(service.address, id)).output_text, "Hello")
+    })
+  )
+
+  it.effect("closes its port to new WebSockets after the drain, while one goes on", () =>
     Effect.gen(function* () {
       const { start, upstream } = yield* installation(longSeconds)
       const service = yield* start
-      yield* upstream.usually(() => ({ deltas: words, gapMillis: 50 }))
+      yield* upstream.usually(() => endless)
       const busy = yield* connect(service.address, key)
       busy.send(message)
       yield* until(Effect.sync(() => busy.received.length > 5))
       yield* service.signal("SIGTERM")
-      yield* untilValue(call(`${service.address}/readyz`, {}), ({ status }) => status === 503)
-      assert.strictEqual((yield* connect(service.address, key)).state, "refused")
-      const reply = yield* call(`${service.address}/openai/v1/responses`, {
-        key,
-        body: { input: "Hi", background: true }
-      })
-      assert.deepStrictEqual(
-        [reply.status, reply.text.includes('"code":"server_shutting_down"')],
-        [503, true]
-      )
+      yield* untilValue(connect(service.address, key), ({ state }) => state === "refused")
+      const before = busy.received.length
+      yield* until(Effect.sync(() => busy.received.length > before))
+      busy.socket.close()
       assert.strictEqual(yield* service.exit, 0)
     })
   )
