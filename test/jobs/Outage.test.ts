@@ -1,5 +1,5 @@
 import { assert, layer } from "@effect/vitest"
-import { Context, Deferred, Effect, Layer, Logger, References, Stream } from "effect"
+import { Clock, Context, Deferred, Duration, Effect, Layer, Logger, References, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { FilesLayer } from "../../src/App.ts"
 import { framesIn } from "../openai/frames.ts"
@@ -7,6 +7,7 @@ import { decodeResponse } from "../openai/jobCalls.ts"
 import { assertProfileGrammar } from "../openai/ProfileGrammar.ts"
 import { says, ScriptedModel, text } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
+import type { SettingsOverrides } from "../support/TestConfig.ts"
 import { SqlFaults, TestDatabase } from "../support/TestDatabase.ts"
 import { until, untilValue } from "../support/until.ts"
 import { call } from "../support/Wire.ts"
@@ -15,7 +16,32 @@ import { call } from "../support/Wire.ts"
 const statementsMax = 40
 /** Statements that fail after a job has, so that the outage is longer than a batch of events is retried for. */
 const outageStatements = 60
-const slow = 180_000
+
+/** Sleeps up to this are pauses of loops and of retries. Longer ones are timeouts, of which none may pass. */
+const pauseSecondsMax = 2
+/** How much shorter those pauses are in these tests. */
+const speed = 20
+
+const clock = Clock.Clock.defaultValue()
+
+/** The real time, with short pauses. */
+const QuickLayer = Layer.succeed(Clock.Clock, {
+  currentTimeMillis: clock.currentTimeMillis,
+  currentTimeNanos: clock.currentTimeNanos,
+  monotonicTimeNanos: clock.monotonicTimeNanos,
+  currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe(),
+  currentTimeNanosUnsafe: () => clock.currentTimeNanosUnsafe(),
+  monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
+  sleep: (duration) =>
+    clock.sleep(
+      Duration.toSeconds(duration) > pauseSecondsMax
+        ? duration
+        : Duration.millis(Duration.toMillis(duration) / speed)
+    )
+})
+
+/** A job whose claim was done and its answer lost waits for the end of its lease, which the database measures. */
+const shortLease = { conversations: { leaseSeconds: 3 } }
 
 /** The messages of the log lines. */
 class Log extends Context.Service<Log, { readonly lines: Array<string> }>()("parley/test/Log") {}
@@ -44,16 +70,17 @@ class Observer extends Context.Service<Observer, SqlClient.SqlClient>()("parley/
   )
 }
 
-const AppLayer = Layer.provideMerge(
-  TestApp.layerWith(
-    Layer.provideMerge(Observer.layer, TestDatabase.layerFailing),
-    FilesLayer,
-    {},
-    ScriptedModel.layer,
-    Layer.empty
-  ),
-  LogLayer
-)
+const appLayer = (overrides: SettingsOverrides) =>
+  Layer.provideMerge(
+    TestApp.layerWith(
+      Layer.provideMerge(Observer.layer, TestDatabase.layerFailing),
+      FilesLayer,
+      overrides,
+      ScriptedModel.layer,
+      Layer.empty
+    ),
+    Layer.merge(LogLayer, QuickLayer)
+  )
 
 const path = "/openai/v1/responses"
 const background = { input: "Hi", background: true }
@@ -105,7 +132,7 @@ const assertNothingUnhandled = Effect.map(Log, ({ lines }) =>
   assert.isEmpty(lines.filter((line) => /unhandled|internal_error/.test(line)))
 )
 
-layer(AppLayer, { excludeTestServices: true, timeout: 180_000 })(
+layer(appLayer(shortLease), { excludeTestServices: true })(
   "A response in the background, while the database is away",
   (it) => {
     for (const when of ["before", "after"] as const) {
@@ -118,6 +145,7 @@ layer(AppLayer, { excludeTestServices: true, timeout: 180_000 })(
             const seen = new Map<string, number>()
             for (let n = 1; n <= statementsMax; n++) {
               // A job that is begun again asks once more.
+              yield* model.clear
               yield* model.next(says("Hello"), says("Hello"))
               yield* faults.failStatement(n, when)
               const { code, failed, status } = yield* checkEnd(yield* addJob(false))
@@ -127,8 +155,7 @@ layer(AppLayer, { excludeTestServices: true, timeout: 180_000 })(
             }
             assert.isAbove(seen.get("completed") ?? 0, seen.get("failed") ?? 0)
             yield* assertNothingUnhandled
-          }),
-        slow
+          })
       )
 
       it.effect(`is ended once after a crash, whichever statement of that fails (${when})`, () =>
@@ -147,37 +174,38 @@ layer(AppLayer, { excludeTestServices: true, timeout: 180_000 })(
         })
       )
     }
+  }
+)
 
-    it.effect(
-      "fails as database_unavailable when the database comes back, if it had begun",
-      () =>
-        Effect.gen(function* () {
-          const faults = yield* SqlFaults
-          const model = yield* ScriptedModel
-          const sql = yield* Observer
-          const { lines } = yield* Log
-          const gate = yield* Deferred.make<void>()
-          lines.length = 0
-          yield* model.next(
-            Stream.concat(
-              Stream.make(text("Hel")),
-              Stream.unwrap(Effect.as(Deferred.await(gate), says("lo")))
-            )
-          )
-          const id = yield* addJob(false)
-          const logged = sql`SELECT 1 FROM response_events WHERE response_id = ${id}::uuid`
-          yield* until(Effect.map(logged, ({ length }) => length > 0))
-          yield* faults.off
-          yield* faults.outage
-          yield* Deferred.succeed(gate, undefined)
-          yield* until(Effect.sync(() => lines.includes("A request failed.")))
-          const { statements: before } = yield* faults.seen
-          yield* until(Effect.map(faults.seen, ({ statements }) => statements > before + outageStatements))
-          yield* faults.off
-          assert.deepInclude(yield* checkEnd(id), { status: "failed", code: "database_unavailable" })
-          yield* assertNothingUnhandled
-        }),
-      slow
+// Leases outlast the time that events are retried for.
+layer(appLayer({}), { excludeTestServices: true })(
+  "A response in the background that the database leaves in its middle",
+  (it) => {
+    it.effect("fails as database_unavailable when the database comes back", () =>
+      Effect.gen(function* () {
+        const faults = yield* SqlFaults
+        const model = yield* ScriptedModel
+        const sql = yield* Observer
+        const { lines } = yield* Log
+        const gate = yield* Deferred.make<void>()
+        lines.length = 0
+        yield* model.clear
+        yield* model.next(
+          Stream.concat(Stream.make(text("Hel")), Stream.unwrap(Effect.as(Deferred.await(gate), says("lo"))))
+        )
+        const id = yield* addJob(false)
+        const logged = sql`SELECT 1 FROM response_events WHERE response_id = ${id}::uuid`
+        yield* until(Effect.map(logged, ({ length }) => length > 0))
+        yield* faults.off
+        yield* faults.outage
+        yield* Deferred.succeed(gate, undefined)
+        yield* until(Effect.sync(() => lines.includes("A request failed.")))
+        const { statements: before } = yield* faults.seen
+        yield* until(Effect.map(faults.seen, ({ statements }) => statements > before + outageStatements))
+        yield* faults.off
+        assert.deepInclude(yield* checkEnd(id), { status: "failed", code: "database_unavailable" })
+        yield* assertNothingUnhandled
+      })
     )
   }
 )

@@ -83,6 +83,8 @@ export class ScriptedModel extends Context.Service<
   {
     /** Appends to the script. */
     readonly next: (...streams: ReadonlyArray<Stream.Stream<ModelPart, ModelFailure>>) => Effect.Effect<void>
+    /** Removes what is left of the script. */
+    readonly clear: Effect.Effect<void>
     /** What was asked so far, call by call. */
     readonly asked: Effect.Effect<ReadonlyArray<Asked>>
     /** Calls whose stream has ended, one way or the other. */
@@ -110,6 +112,7 @@ export class ScriptedModel extends Context.Service<
           })
         const scripted = ScriptedModel.of({
           next: (...streams) => Effect.sync(() => void script.push(...streams)),
+          clear: Effect.sync(() => void script.splice(0)),
           asked: Effect.sync(() => [...asked]),
           ended: Effect.sync(() => ended),
           change: (changes, named) =>
