@@ -38,6 +38,29 @@ const Place = Schema.Struct({
 
 const Owner = Schema.Struct({ email: Schema.String })
 
+/** The owners of a project. */
+const makeOwners = (sql: SqlClient.SqlClient) => {
+  /** Who has owned the project for longest. */
+  const owner = (projectId: ProjectId) =>
+    sql`SELECT u.email FROM project_members m JOIN users u ON u.id = m.user_id
+      WHERE m.project_id = ${projectId}::uuid AND m.role = 'owner' ORDER BY m.created_at, m.user_id LIMIT 1`.pipe(
+      rowAs(Owner),
+      Effect.map((row) => row?.email)
+    )
+
+  /** Whether the user is an owner of the project, and no other owner may sign in. */
+  const isOnlyOwner = (projectId: ProjectId, email: string) =>
+    Effect.map(
+      sql`SELECT 1 FROM project_members m JOIN users u ON u.id = m.user_id
+        WHERE m.project_id = ${projectId}::uuid AND m.role = 'owner'
+        HAVING bool_or(lower(u.email) = lower(${email}))
+          AND NOT bool_or(lower(u.email) <> lower(${email}) AND u.disabled_at IS NULL)`,
+      (rows) => rows.length > 0
+    )
+
+  return { owner, isOnlyOwner }
+}
+
 /** The tables `projects` and `project_members`, as far as the actor sees them. */
 export const makeProjectTable = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -133,24 +156,6 @@ export const makeProjectTable = Effect.gen(function* () {
     return row
   })
 
-  /** Who has owned the project for longest. */
-  const owner = (projectId: ProjectId) =>
-    sql`SELECT u.email FROM project_members m JOIN users u ON u.id = m.user_id
-      WHERE m.project_id = ${projectId}::uuid AND m.role = 'owner' ORDER BY m.created_at, m.user_id LIMIT 1`.pipe(
-      rowAs(Owner),
-      Effect.map((row) => row?.email)
-    )
-
-  /** Whether the user is an owner of the project, and no other owner may sign in. */
-  const isOnlyOwner = (projectId: ProjectId, email: string) =>
-    Effect.map(
-      sql`SELECT 1 FROM project_members m JOIN users u ON u.id = m.user_id
-        WHERE m.project_id = ${projectId}::uuid AND m.role = 'owner'
-        HAVING bool_or(lower(u.email) = lower(${email}))
-          AND NOT bool_or(lower(u.email) <> lower(${email}) AND u.disabled_at IS NULL)`,
-      (rows) => rows.length > 0
-    )
-
   return {
     insert,
     hasOrganization,
@@ -162,8 +167,7 @@ export const makeProjectTable = Effect.gen(function* () {
     addMember,
     removeMember,
     place,
-    owner,
-    isOnlyOwner
+    ...makeOwners(sql)
   }
 })
 

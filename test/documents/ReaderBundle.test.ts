@@ -10,7 +10,7 @@ const partsOf = (file: string, seen = new Set<string>()): Set<string> => {
   if (seen.has(file)) return seen
   seen.add(file)
   const code = readFileSync(file, "utf8")
-  for (const [, name = ""] of code.matchAll(/(?:^|;)import(?:\{[^}]*\}from)?"\.\/([^"]+)"/gm)) {
+  for (const [, name = ""] of code.matchAll(/^import\s*(?:\{[^}]*\}\s*from\s*)?"\.\/([^"]+)"/gm)) {
     partsOf(join(dirname(file), name), seen)
   }
   return seen
