@@ -65,7 +65,8 @@ export const ignoredHeader = Effect.fnUntraced(function* (
   // The body was read once; its text is kept.
   const given = yield* Effect.orDie(request.json)
   const parts = yield* Effect.forEach(
-    known.filter((name) => !opaque.has(name) && Predicate.hasProperty(given, name)),
+    // In the order of the client.
+    Object.keys(Object(given)).filter((name) => !opaque.has(name) && known.includes(name)),
     (name) => ignoredPartsOf(name, Reflect.get(Object(given), name), Reflect.get(body, name))
   )
   return ignoredNames(body, known, parts.flat())
