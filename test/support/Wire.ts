@@ -41,8 +41,9 @@ export const call = (url: string, options: Call): Effect.Effect<Reply> =>
   Effect.promise(async (signal) => {
     const init = initOf(options)
     const response = await fetch(url, { ...init, signal })
-    assertDeclared(init.method ?? "GET", url, response.status)
-    return { status: response.status, headers: response.headers, text: await response.text() }
+    const text = await response.text()
+    assertDeclared(init.method ?? "GET", url, response.status, text)
+    return { status: response.status, headers: response.headers, text }
   })
 
 const decodeEvent = Schema.decodeUnknownSync(Schema.fromJsonString(ResponseEvent))
