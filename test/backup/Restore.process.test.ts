@@ -208,7 +208,7 @@ describe("A backup", () => {
         )
         assert.match(
           yield* refusal(yield* newSettings(), target.address, newer),
-          /restore it with parley 9\.8\.7/
+          /written by parley 9\.8\.7/
         )
         // Nothing of the refused restores is in the way.
         yield* at(yield* newSettings(), target.address)(restoreBackup(path, silently))
