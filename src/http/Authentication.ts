@@ -82,12 +82,17 @@ export const AuthenticationLayer = Layer.effect(
   Authentication,
   Effect.map(makeAuthenticate, (authenticate) =>
     Authentication.of({
-      bearer: (httpEffect, { credential, endpoint }) =>
-        Effect.matchEffect(authenticate(credential, Context.get(endpoint.annotations, KeepsConnection)), {
+      bearer: (httpEffect, { credential, endpoint }) => {
+        const isConnection = Context.get(endpoint.annotations, KeepsConnection)
+        return Effect.matchEffect(authenticate(credential, isConnection), {
           onFailure: (error) => Effect.succeed(respondTo(error)),
-          onSuccess: (caller) =>
-            inTurns(caller.userId)(Effect.provideService(httpEffect, CurrentUser, caller))
+          onSuccess: (caller) => {
+            const handled = Effect.provideService(httpEffect, CurrentUser, caller)
+            // A wait between the upgrade of a connection and the first listener would lose its messages. Each of them has its turn.
+            return isConnection ? handled : inTurns(caller.userId)(handled)
+          }
         })
+      }
     })
   )
 ).pipe(Layer.provide(UserBounds.layer))

@@ -206,10 +206,7 @@ describe("A backup", () => {
             yield* archive.finish({ tables: [], sequences: [], files })
           })
         )
-        assert.match(
-          yield* refusal(yield* newSettings(), target.address, newer),
-          /written by parley 9\.8\.7/
-        )
+        assert.match(yield* refusal(yield* newSettings(), target.address, newer), /written by parley 9\.8\.7/)
         // Nothing of the refused restores is in the way.
         yield* at(yield* newSettings(), target.address)(restoreBackup(path, silently))
       }).pipe(Effect.provide(TestDatabase.clone))
