@@ -1,20 +1,11 @@
-import { mkdtempSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
-import { NodeCrypto } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
-import { Context, Effect, Layer, References } from "effect"
-import { FilesLayer, ProjectsLayer, RoomsLayer, ServiceLayer, ToolsLayer } from "../../src/App.ts"
-import { Router } from "../../src/routing/Router.ts"
-import { AppConfig } from "../../src/settings/AppConfig.ts"
+import { Context, Effect, Layer } from "effect"
 import { frames } from "../providers/ServerSetup.ts"
+import { catalogApp, catalogConfig } from "../support/CatalogApp.ts"
 import { makeMockModelServer, type MockBehaviour, type MockModelServer } from "../support/MockModelServer.ts"
 import { openRaw } from "../support/RawClient.ts"
-import { removeDirectory } from "../support/removeDirectory.ts"
 import { assertGrammar } from "../support/StreamGrammar.ts"
-import { cheapPasswords, TestApp } from "../support/TestApp.ts"
-import { testConfig } from "../support/TestConfig.ts"
-import { TestDatabase } from "../support/TestDatabase.ts"
+import { TestApp } from "../support/TestApp.ts"
 import { untilValue } from "../support/until.ts"
 import { call, eventsOf } from "../support/Wire.ts"
 
@@ -39,31 +30,10 @@ const catalogOf = (baseUrl: string) => ({
 /** The service with a single model server, which does what it is told. */
 const setUp = Effect.gen(function* () {
   const server = yield* makeMockModelServer
-  const dataDir = yield* Effect.acquireRelease(
-    Effect.sync(() => mkdtempSync(join(tmpdir(), "parley-delivery-"))),
-    (directory) => Effect.sync(() => removeDirectory(directory))
-  )
-  const file = join(dataDir, "models.json")
-  writeFileSync(file, JSON.stringify(catalogOf(server.url)))
-  return Layer.mergeAll(
-    Layer.succeed(Provider, server),
-    Layer.succeed(AppConfig, testConfig({ dataDir, models: { file } }))
-  )
+  return Layer.merge(Layer.succeed(Provider, server), yield* catalogConfig(catalogOf(server.url)))
 })
 
-const app = TestApp.layerNoDeps.pipe(
-  Layer.provideMerge(ServiceLayer),
-  Layer.provideMerge(ToolsLayer),
-  Layer.provideMerge(ProjectsLayer),
-  Layer.provideMerge(FilesLayer),
-  Layer.provideMerge(RoomsLayer.pipe(Layer.provide(cheapPasswords))),
-  Layer.provideMerge(Router.layer),
-  Layer.provideMerge(TestDatabase.layer),
-  Layer.provideMerge(NodeCrypto.layer),
-  Layer.provideMerge(Layer.unwrap(setUp)),
-  Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, "None")),
-  Layer.orDie
-)
+const app = catalogApp(setUp)
 
 const deltas = Array.from(
   { length: 60 },
