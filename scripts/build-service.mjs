@@ -1,5 +1,4 @@
-import { mkdirSync } from "node:fs"
-import { readFileSync } from "node:fs"
+import { mkdirSync, readFileSync } from "node:fs"
 import { basename, join } from "node:path"
 import { buildId } from "./build-id.mjs"
 import { Trouble } from "./child.mjs"
@@ -36,7 +35,7 @@ const programs = {
 const wasm = { name: "chardetng.wasm", path: "node_modules/chardetng-wasm/dist/chardetng_wasm_bg.wasm" }
 
 /** Joins the files of each program. Nothing else is changed in them, so that the tests, which run the sources, run the same code. */
-export const options = () => ({
+const options = () => ({
   input: {
     cwd: root,
     input: programs,
@@ -52,7 +51,7 @@ export const options = () => ({
     dir: directory,
     format: "esm",
     entryFileNames: "[name].js",
-    // What is imported late, such as the tokenizer's table, stays a part of its own.
+    // A module that is imported late, such as the tokenizer's table, stays a part of its own.
     chunkFileNames: "part-[name]-[hash].js",
     sourcemap: true,
     comments: false

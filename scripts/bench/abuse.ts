@@ -9,7 +9,7 @@ import { asProgram, program, type Rig, say, withRig } from "./rig.ts"
 import { OwnServer } from "./server.ts"
 
 /**
- * How long another organization's user waits while one user sends what is expensive to answer.
+ * Measures the wait of another organization's user while one user sends what is expensive to answer.
  *
  *     npm run bench -- abuse [--only A,B] [--seconds N] [--entry FILE] [--profile DIR]
  */
