@@ -65,7 +65,9 @@ export const replayedTypes = [
   "function_call_output"
 ] as const
 
-export const isReplayedType: (type: unknown) => boolean = Schema.is(Schema.Literals(replayedTypes))
+const replayed: ReadonlySet<unknown> = new Set(replayedTypes)
+
+export const isReplayedType = (type: unknown): boolean => replayed.has(type)
 
 export const ContentItem = Schema.Struct({
   // An invalid replayed item must not be taken for a message of the user because it has content.

@@ -626,6 +626,13 @@ export const requestTimeout: Failure = failure(
 /** A body that was cut off, or that is not what its headers say. */
 export const unreadableBody = invalid("unreadable_body", "The body could not be read.", "")
 
+/** A body of which no text can be made without a loss. */
+export const notUtf8 = invalid(
+  "unreadable_body",
+  "The body is not valid UTF-8. Send JSON that is encoded as UTF-8.",
+  ""
+)
+
 export const defect = failure(
   500,
   "server_error",

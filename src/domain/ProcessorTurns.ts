@@ -6,6 +6,10 @@ export const sliceMillis = 2
 export const slicesMillis = 8
 /** After so many milliseconds, half of the time that a user has spent is forgotten. */
 const halfLifeMillis = 1_000
+/** Who has used its slice rests for as long as the operations took, at most this long, while others have been active lately. */
+const restMillisMax = 250
+/** A user is active for so many milliseconds after an operation. */
+const activeMillis = 250
 /** Users whose time is remembered before those who wait for nothing are forgotten. */
 const usersMax = 1_000
 
@@ -13,13 +17,16 @@ const usersMax = 1_000
 export interface EventLoop {
   readonly now: () => number
   readonly nextTurn: (run: () => void) => void
+  readonly later: (millis: number, run: () => void) => void
 }
 
 const nodeLoop: EventLoop = {
   // oxlint-disable-next-line no-restricted-properties -- Asked before each operation of a fiber, where no Clock can be.
   now: () => performance.now(),
   // oxlint-disable-next-line no-restricted-globals -- A scheduler is what effects are run by.
-  nextTurn: (run) => void setImmediate(run)
+  nextTurn: (run) => void setImmediate(run),
+  // oxlint-disable-next-line no-restricted-globals -- As above.
+  later: (millis, run) => void setTimeout(run, millis)
 }
 
 interface Share {
@@ -30,11 +37,14 @@ interface Share {
   /** Milliseconds up to `at`, of which half is forgotten after each half-life. */
   spent: number
   at: number
+  /** When the rest ends that follows a slice which was used up. */
+  restUntil: number
 }
 
 /**
  * Divides the event loop among users by the processor time that their fibers take. A fiber whose user has used up the slice of a turn
- * goes on in the next turn, after sockets, timers and the fibers of other users. See docs/decisions/processor-turns.md.
+ * goes on in a later turn, after sockets, timers and the fibers of other users, and after a rest where there are other users: what is
+ * short then has every other millisecond, however long single operations take. See docs/decisions/processor-turns.md.
  */
 export class TurnQueue {
   private readonly loop: EventLoop
@@ -43,6 +53,9 @@ export class TurnQueue {
   private active: Array<Share> = []
   private waiting = new Set<Share>()
   private isNextAsked = false
+  private isLaterAsked = false
+  /** Who has been active lately, the last one last. */
+  private readonly lately = new Set<Share>()
   /** The operation that runs: its fiber, its number there, and when it began. */
   private fiberId = -1
   private operation = 0
@@ -71,7 +84,7 @@ export class TurnQueue {
         flush: () => this.runWaiting(share, Infinity)
       })
     }
-    const share: Share = { scheduler, waiting: [], used: 0, spent: 0, at: this.loop.now() }
+    const share: Share = { scheduler, waiting: [], used: 0, spent: 0, at: this.loop.now(), restUntil: 0 }
     this.shares.set(user, share)
     return scheduler
   }
@@ -89,7 +102,13 @@ export class TurnQueue {
     this.fiberId = fiberId
     this.operation = operation
     this.begun = now
-    return share.used >= sliceMillis
+    return share.used >= sliceMillis || this.isResting(share, now)
+  }
+
+  private isResting(share: Share, now: number): boolean {
+    if (now >= share.restUntil) return false
+    const [first] = this.lately
+    return this.lately.size > 1 || (first !== undefined && first !== share)
   }
 
   private askForNext(): void {
@@ -101,19 +120,45 @@ export class TurnQueue {
   private beginTurn(): void {
     this.isNextAsked = false
     const now = this.loop.now()
-    for (const share of this.active) {
-      share.spent = remaining(share, now) + share.used
-      share.at = now
-      share.used = 0
-    }
-    this.active = []
+    this.account(now)
     const inOrder = [...this.waiting].sort((one, other) => remaining(one, now) - remaining(other, now))
     for (const share of inOrder) {
       if (this.loop.now() - now >= slicesMillis) break
+      if (this.isResting(share, now)) continue
       this.runWaiting(share, sliceMillis)
       if (share.waiting.length === 0) this.waiting.delete(share)
     }
-    if (this.waiting.size > 0) this.askForNext()
+    this.askForMore()
+  }
+
+  /** Adds up what was used in the turn that has ended. */
+  private account(now: number): void {
+    for (const share of this.active) {
+      share.spent = remaining(share, now) + share.used
+      share.at = now
+      if (share.used >= sliceMillis) share.restUntil = now + Math.min(share.used, restMillisMax)
+      share.used = 0
+      this.lately.delete(share)
+      this.lately.add(share)
+    }
+    this.active = []
+    for (const share of this.lately) {
+      if (now - share.at < activeMillis) break
+      this.lately.delete(share)
+    }
+  }
+
+  private askForMore(): void {
+    if (this.waiting.size === 0) return
+    const now = this.loop.now()
+    const waiting = [...this.waiting]
+    if (!waiting.every((share) => this.isResting(share, now))) return this.askForNext()
+    if (this.isLaterAsked) return
+    this.isLaterAsked = true
+    this.loop.later(Math.ceil(Math.min(...waiting.map(({ restUntil }) => restUntil)) - now), () => {
+      this.isLaterAsked = false
+      this.askForNext()
+    })
   }
 
   /** Runs what waits now, until the user has used so much. */
@@ -142,10 +187,36 @@ export const ProcessorTurns = Context.Reference<TurnQueue>("parley/domain/Proces
   defaultValue: () => new TurnQueue()
 })
 
+/** For whom a fiber works; null for nobody in particular. */
+export const WorksFor = Context.Reference<string | null>("parley/domain/WorksFor", {
+  defaultValue: () => null
+})
+
 /** Runs an effect on behalf of a user, in turns with what other users have run. */
 export const inTurns =
   (user: string) =>
   <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.withFiber((fiber) =>
-      Effect.provideService(self, Scheduler.Scheduler, fiber.getRef(ProcessorTurns).schedulerOf(user))
+      Effect.provideContext(
+        self,
+        Context.add(
+          Context.make(Scheduler.Scheduler, fiber.getRef(ProcessorTurns).schedulerOf(user)),
+          WorksFor,
+          user
+        )
+      )
     )
+
+const everybody = Context.empty().pipe(
+  Context.add(Scheduler.Scheduler, Context.get(Context.empty(), Scheduler.Scheduler)),
+  Context.add(WorksFor, null)
+)
+
+/** Runs an effect on behalf of nobody in particular, also where it was a user's request that began it. */
+export const forEverybody = Effect.provideContext(everybody)
+
+/** Entries of a list that are worked on in one operation. */
+const entriesPerOperation = 50
+
+/** Whether a loop over a long list should run an operation here, before which its fiber can give way. */
+export const isGroupEnd = (index: number): boolean => index > 0 && index % entriesPerOperation === 0

@@ -1,14 +1,13 @@
 import { Effect, Layer } from "effect"
-import { HttpServerRequest } from "effect/http"
+import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as Failure from "../api/Failure.ts"
 import { BoundedBody } from "../api/Middleware.ts"
 import * as Refusal from "../api/Refusal.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
-import { type Deadline, makeDeadlines } from "../domain/Deadlines.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
 import type { Excess, JsonBounds } from "../domain/JsonScanner.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
-import { type BodyText, readBodyText } from "./BodyText.ts"
+import { type BodyText, readBodyText, withText } from "./BodyText.ts"
 import { isEncoded, respond, respondTo } from "./ErrorBoundary.ts"
 import { UserBounds } from "./UserBounds.ts"
 
@@ -78,6 +77,8 @@ const failureOf = (problem: Extract<BodyText, string>, bodyBytesMax: number) => 
   switch (problem) {
     case "too_large":
       return Refusal.bodyTooLarge(bodyBytesMax)
+    case "not_utf8":
+      return Failure.notUtf8
     case "late":
       return Failure.requestTimeout
     case "cut":
@@ -85,33 +86,37 @@ const failureOf = (problem: Extract<BodyText, string>, bodyBytesMax: number) => 
   }
 }
 
-const checkBody = Effect.fnUntraced(function* (
+/** The request with its text, or why it is refused. */
+const readWithin = Effect.fnUntraced(function* (
   bounds: UserBounds["Service"],
-  bodyBytesMax: number,
-  deadline: Deadline
+  { bodyBytesMax, requestSeconds }: AppConfig["Service"]["http"]
 ) {
   const request = yield* HttpServerRequest.HttpServerRequest
   const announced = announcedFailure(request, bodyBytesMax)
   if (announced !== null) return respond(announced)
+  if (!hasBody(request)) return request
   const releaseRest = yield* reserveRoom(bounds, request, bodyBytesMax)
-  const body = yield* readBodyText(request, bodyBytesMax, deadline)
+  const body = yield* readBodyText(request, bodyBytesMax, requestSeconds)
   if (typeof body === "string") return respond(failureOf(body, bodyBytesMax))
   if ("bound" in body) return respondTo(excessProblem(body))
   yield* releaseRest(body.text)
-  return null
+  return withText(request, body.text)
 })
 
 /** Refuses bodies that are encoded, too large, too slow, cut off, beyond the bounds of JSON, or too much beside the user's other requests. */
 export const BodyBoundsLayer = Layer.effect(
   BoundedBody,
   Effect.gen(function* () {
-    const { bodyBytesMax, requestSeconds } = (yield* AppConfig).http
+    const { http } = yield* AppConfig
     const bounds = yield* UserBounds
-    const deadline = yield* makeDeadlines(requestSeconds * 1000)
     return BoundedBody.of((httpEffect) =>
-      checkBody(bounds, bodyBytesMax, deadline).pipe(
+      readWithin(bounds, http).pipe(
         Effect.catch((error) => Effect.succeed(respondTo(error))),
-        Effect.flatMap((refusal) => (refusal === null ? httpEffect : Effect.succeed(refusal)))
+        Effect.flatMap((read) =>
+          HttpServerResponse.isHttpServerResponse(read)
+            ? Effect.succeed(read)
+            : Effect.provideService(httpEffect, HttpServerRequest.HttpServerRequest, read)
+        )
       )
     )
   })

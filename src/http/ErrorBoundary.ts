@@ -12,6 +12,7 @@ import { makeNextUuid } from "../domain/OrderedUuids.ts"
 import { adviceOn } from "../providers/Fault.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { makeAccessLog } from "./AccessLog.ts"
+import { knownText } from "./BodyText.ts"
 import { makeCors } from "./Cors.ts"
 import { Drain } from "./Drain.ts"
 import { headersFailure } from "./HeaderChecks.ts"
@@ -107,10 +108,10 @@ export const EnvelopeLayer = Layer.succeed(Envelope, (httpEffect, { endpoint }) 
 
 const decodeJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))
 
-/** Reads the body again, because the issues of the schema don't hold it. */
+/** What is wrong with a body, which is looked at again, because the issues of the schema don't hold it. */
 const bodyProblem = Effect.fnUntraced(function* (error: Schema.SchemaError) {
   const request = yield* HttpServerRequest.HttpServerRequest
-  const text = yield* Effect.orDie(request.text)
+  const text = knownText(request)
   const syntax = syntaxProblem(text)
   if (syntax !== null) return syntax
   const path = pathOf(request.url)

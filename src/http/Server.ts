@@ -35,9 +35,6 @@ const checkSeconds = 1
 /** How long a refused client may take to read the response; what it still sends is discarded. */
 const lingerSeconds = 2
 
-/** How often an interim response is written to a client that has ended its side of the connection. */
-const interimMillis = 250
-
 type Response = ServerResponse<IncomingMessage>
 
 /** The headers and body of a response that bypasses the routes. */
@@ -133,22 +130,6 @@ const refuse = (socket: Duplex, latest: Response | null, code: string) =>
     yield* Effect.sleep(Duration.seconds(lingerSeconds))
   }).pipe(Effect.ensuring(Effect.sync(() => socket.destroy())))
 
-/**
- * Follows a connection whose client has ended its side. The client may have gone, or may wait for its answer; only a write shows
- * which. So interim responses are written until the answer begins, and a client that leaves an answer waiting has gone.
- */
-const followHalfClosed = Effect.fnUntraced(function* (socket: Socket, response: Response) {
-  if (!response.req.complete || response.writableEnded) return
-  const isBetweenWrites = response.headersSent && socket.writableLength === 0
-  // HTTP/1.0 has no interim responses.
-  if (isBetweenWrites || response.req.httpVersion !== "1.1") socket.destroy()
-  while (!response.headersSent && !socket.destroyed) {
-    yield* Effect.sleep(Duration.millis(interimMillis))
-    // An earlier response may still have the connection.
-    if (response.socket !== null && !response.headersSent) response.writeProcessing()
-  }
-})
-
 const codeOf = (error: NodeJS.ErrnoException): string => error.code ?? ""
 
 /**
@@ -181,14 +162,6 @@ const makeNodeServer = Effect.fnUntraced(function* (options: ServerOptions) {
   })
   server.on("checkExpectation", (request, response) => {
     run(answer(request, response, Refusal.expectationFailed))
-  })
-  // Without it, Node ends a connection whose client sends nothing more, and the answer is lost.
-  Object.assign(server, { httpAllowHalfOpen: true })
-  server.on("connection", (socket: Socket) => {
-    socket.once("end", () => {
-      const response = latest.get(socket)
-      if (response != null) run(followHalfClosed(socket, response))
-    })
   })
   const refused = new WeakSet<Duplex>()
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {

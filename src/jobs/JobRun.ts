@@ -9,6 +9,7 @@ import { CurrentUser } from "../domain/Account.ts"
 import { unless } from "../domain/Alarm.ts"
 import { outputWithoutPassages } from "../domain/Conversation.ts"
 import { ResponseId } from "../domain/Ids.ts"
+import { inTurns } from "../domain/ProcessorTurns.ts"
 import { Drain } from "../http/Drain.ts"
 import { logFailure } from "../http/ErrorBoundary.ts"
 import { Responses } from "../responses/Responses.ts"
@@ -112,7 +113,7 @@ export const makeJobRuns = Effect.gen(function* () {
   )
 
   return {
-    run: (current: JobRun) => withLine(current.job)(run(current)),
+    run: (current: JobRun) => withLine(current.job)(inTurns(current.job.userId)(run(current))),
     recover
   }
 })

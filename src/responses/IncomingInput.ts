@@ -10,6 +10,7 @@ import {
 } from "../domain/Conversation.ts"
 import { InvalidRequest, ItemNotFound } from "../domain/Errors.ts"
 import type { FileId, ItemId } from "../domain/Ids.ts"
+import { isGroupEnd } from "../domain/ProcessorTurns.ts"
 import { type GivenResult, isFunctionEntry, makeFunctionItems } from "./FunctionItems.ts"
 import { firstOfRound, nextOfRound, isSameRound } from "./ItemIds.ts"
 import { resultUnknown } from "./LinkedCalls.ts"
@@ -173,6 +174,7 @@ export const readEntries = Effect.fnUntraced(function* (
   const replayed = makeReplayedCalls(given, nextId)
   const readFunction = makeFunctionItems(nextId)
   for (const [index, entry] of given.entries()) {
+    if (isGroupEnd(index)) yield* Effect.void
     if (!isMessage(entry) && entry.type === "item_reference") {
       entries.push({ kind: "reference", id: entry.id, param: `${field}[${index}].id` })
       continue
@@ -237,22 +239,23 @@ export const resolveReferences = <E>(
 }
 
 /** The items that the entries are or refer to, in their order, each reference once. */
-const resolved = (
+const resolved = Effect.fnUntraced(function* (
   entries: ReadonlyArray<Incoming>,
   stored: ReadonlyMap<ItemId, StoredItem>,
   nextId: () => ItemId
-): Effect.Effect<ReadonlyArray<GivenItem>, ItemNotFound> => {
+) {
   const seen = new Set<ItemId>()
   const given: Array<GivenItem> = []
   let before: { readonly stored: ItemId; readonly id: ItemId } | null = null
-  for (const entry of entries) {
+  for (const [index, entry] of entries.entries()) {
+    if (isGroupEnd(index)) yield* Effect.void
     if (entry.kind === "item") {
       given.push({ item: entry.item, reference: null })
     } else if (!seen.has(entry.id)) {
       seen.add(entry.id)
       const { param } = entry
       const found = stored.get(entry.id)
-      if (found === undefined) return Effect.fail(new ItemNotFound({ param }))
+      if (found === undefined) return yield* new ItemNotFound({ param })
       // Calls of one round stay together, and others stay apart.
       const id: ItemId =
         before !== null && isSameRound(before.stored, entry.id)
@@ -262,8 +265,8 @@ const resolved = (
       given.push({ item: asInput(found, id), reference: { param, id: entry.id } })
     }
   }
-  return Effect.succeed(given)
-}
+  return given
+})
 
 /** The items to answer, without those that the history has; `known` finds them. */
 export const notInHistory = <E>(

@@ -1,4 +1,5 @@
 import { Array as Arr, Deferred, Effect, Exit } from "effect"
+import { forEverybody } from "../domain/ProcessorTurns.ts"
 
 interface Waiting<A, E> {
   readonly item: A
@@ -35,7 +36,11 @@ export const makeBatcher = Effect.fnUntraced(function* <A, E>(
       if (!Arr.isReadonlyArrayNonEmpty(batch)) break
       yield* writeBatch(batch)
     }
-  }).pipe(Effect.ensuring(Effect.sync(() => (writing = false))))
+  }).pipe(
+    Effect.ensuring(Effect.sync(() => (writing = false))),
+    // The items of all users are written together, and whoever's came first began it.
+    forEverybody
+  )
 
   /** Returns what completes when the item is written. */
   const begin = (item: A): Effect.Effect<Deferred.Deferred<void, E>> =>

@@ -1,9 +1,11 @@
 import { readFileSync } from "node:fs"
 import type { ConnectionOptions } from "node:tls"
 import { PgClient, PgPool, type PgConnection } from "@effect/sql-pg"
-import { Effect, identity, Predicate, Redacted, type Scope, Stream, String } from "effect"
+import { Duration, Effect, identity, Option, Predicate, Redacted, type Scope, Stream, String } from "effect"
 import { SqlClient, SqlError, Statement, type SqlConnection } from "effect/sql"
+import { FairPermits } from "../domain/FairPermits.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
+import { WorksFor } from "../domain/ProcessorTurns.ts"
 import { makeStatementDeadlines } from "./StatementDeadlines.ts"
 
 /**
@@ -43,6 +45,8 @@ export interface ClientLimits {
   readonly statementSeconds: number
 }
 
+/** Of all connections, the share that statements for one user may have at once: the server works for others beside them. */
+const userShare = 0.3
 /** How long an open connection may lie idle in the pool before it is closed. */
 const idleSeconds = 60
 /** How long a transaction may lie idle; nothing here waits for a model or a person inside one. */
@@ -146,20 +150,33 @@ const makeLeases = (
 ): Pick<PgPool.PgPool, "get" | "reserve" | "use"> & { readonly takers: () => number } => {
   // Callers that have a connection or wait for one.
   let takers = 0
+  const permits = new FairPermits({
+    totalMax: limits.connectionsMax,
+    perKeyMax: Math.max(1, Math.floor(limits.connectionsMax * userShare))
+  })
   const enter = Effect.sync(() => takers++)
   const leave = Effect.sync(() => takers--)
   const bounded = <A, R>(connection: Effect.Effect<A, SqlError.SqlError, R>) =>
     Effect.andThen(
       Effect.acquireRelease(enter, () => leave),
-      connection.pipe(
+      Effect.andThen(admit, connection).pipe(
         Effect.timeoutOrElse({
           duration: `${limits.connectSeconds} seconds`,
-          orElse: () => Effect.fail(connectionError("No connection to the database became free in time"))
+          orElse: () => Effect.fail(noneFree())
         }),
         Effect.mapError(withServerSentence),
         inRealTime
       )
     )
+  /** Waits until the user for whom the fiber works may have one more. */
+  const admit = Effect.withFiber((fiber) => {
+    const user = fiber.getRef(WorksFor)
+    if (user === null) return Effect.void
+    return Effect.flatMap(
+      permits.acquireWithin(user, 1, Duration.seconds(limits.connectSeconds)),
+      Option.match({ onNone: () => Effect.fail(noneFree()), onSome: () => Effect.void })
+    )
+  })
   const get = bounded(pool.get)
   return {
     takers: () => takers,
@@ -171,12 +188,15 @@ const makeLeases = (
       Effect.suspend(() => {
         if (takers >= limits.connectionsMax) return Effect.scoped(Effect.flatMap(get, statement))
         takers++
-        return Effect.mapError(Effect.ensuring(pool.use(statement), leave), (error) =>
-          SqlError.isSqlError(error) ? withServerSentence(error) : error
+        return Effect.scoped(Effect.andThen(admit, pool.use(statement))).pipe(
+          Effect.ensuring(leave),
+          Effect.mapError((error) => (SqlError.isSqlError(error) ? withServerSentence(error) : error))
         )
       })
   }
 }
+
+const noneFree = () => connectionError("No connection to the database became free in time")
 
 const message = (cause: unknown): string => (cause instanceof Error ? cause.message : "it is malformed")
 

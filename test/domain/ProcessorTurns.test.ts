@@ -9,16 +9,26 @@ import {
   TurnQueue
 } from "../../src/domain/ProcessorTurns.ts"
 
-/** Time that only work takes, and turns that a test begins. */
+/** Time that only work and waiting take, and turns that a test begins. */
 const makeLoop = () => {
   let now = 0
   const turns: Array<() => void> = []
-  const loop: EventLoop = { now: () => now, nextTurn: (run) => void turns.push(run) }
-  return {
-    loop,
-    work: (millis: number) => Effect.sync(() => void (now += millis)),
-    next: () => turns.shift()?.()
+  const timers: Array<{ readonly at: number; readonly run: () => void }> = []
+  const loop: EventLoop = {
+    now: () => now,
+    nextTurn: (run) => void turns.push(run),
+    later: (millis, run) => void timers.push({ at: now + millis, run })
   }
+  /** Begins the turn that was asked for, or waits for a time that was. */
+  const next = () => {
+    const turn = turns.shift()
+    if (turn !== undefined) return turn()
+    const timer = timers.shift()
+    if (timer === undefined) return
+    now = Math.max(now, timer.at)
+    timer.run()
+  }
+  return { loop, work: (millis: number) => Effect.sync(() => void (now += millis)), next, now: () => now }
 }
 
 const run = (queue: TurnQueue, user: string, effect: Effect.Effect<unknown>) =>
@@ -38,7 +48,7 @@ describe("ProcessorTurns", () => {
     next()
     run(queue, "two", Effect.andThen(work(0.1), log("short")))
     assert.deepStrictEqual(order, ["short"])
-    for (let turn = 0; turn < 20; turn++) next()
+    for (let turn = 0; turn < 60; turn++) next()
     assert.deepStrictEqual(order, ["short", "long"])
   })
 
@@ -56,17 +66,49 @@ describe("ProcessorTurns", () => {
     // Many requests of one user against one of another, all with the same work.
     for (let request = 0; request < 10; request++) run(queue, "many", steps("many", 4, 2 * sliceMillis))
     run(queue, "single", steps("single", 4, 2 * sliceMillis))
-    for (let turn = 0; turn < 100; turn++) next()
+    for (let turn = 0; turn < 400; turn++) next()
     assert.strictEqual(order.filter((word) => word === "many").length, 40)
     // Turn and turn about: the last step of the one is not behind the other's.
     assert.isBelow(order.lastIndexOf("single"), 20)
+  })
+
+  it("who uses up a slice rests for as long as that took while another user is active, and not otherwise", () => {
+    const { loop, next, now, work } = makeLoop()
+    const queue = new TurnQueue(loop)
+    const steps = (count: number, millis: number) => Effect.forEach(Array(count), () => work(millis))
+    let isDone = false
+    run(
+      queue,
+      "one",
+      Effect.andThen(
+        steps(10, 20),
+        Effect.sync(() => void (isDone = true))
+      )
+    )
+    for (let turn = 0; turn < 20; turn++) next()
+    assert.isTrue(isDone)
+    assert.strictEqual(now(), 200)
+
+    run(queue, "two", Effect.andThen(work(1), work(1)))
+    run(queue, "one", steps(10, 20))
+    const before = now()
+    for (let turn = 0; turn < 60; turn++) next()
+    // It works for 200 ms, and rests as long as it works while the other counts as active.
+    assert.isAtLeast(now() - before, 300)
   })
 
   it("a second user's work is done while the body of a first user's request is being decoded", () => {
     const turns: Array<() => void> = []
     let now = 0
     // Each operation takes the same time.
-    const queue = new TurnQueue({ now: () => (now += 0.01), nextTurn: (next) => void turns.push(next) })
+    const queue = new TurnQueue({
+      now: () => (now += 0.01),
+      nextTurn: (next) => void turns.push(next),
+      later: (millis, next) => {
+        now += millis
+        turns.push(next)
+      }
+    })
     const item = { type: "function_call", call_id: "a", name: "look", arguments: "{}" }
     const done: Array<string> = []
     const log = (word: string) => Effect.sync(() => void done.push(word))

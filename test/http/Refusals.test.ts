@@ -170,6 +170,19 @@ layer(TestApp.layer(limits), { excludeTestServices: true })("bytes that are no r
     }).pipe(Effect.scoped)
   )
 
+  it.effect("get the envelope where a body is no UTF-8, of which nothing is replaced", () =>
+    Effect.gen(function* () {
+      const { alice, url } = yield* TestApp
+      const client = yield* openRaw(url)
+      const body = Buffer.from(JSON.stringify({ input: "caf\u00e9" }), "latin1")
+      yield* client.send(post(alice.key, `content-length: ${body.length}`, "connection: close"))
+      client.socket.write(body)
+      const error = errorOf(replyOf(yield* client.whole), 400)
+      assert.strictEqual(error.code, "unreadable_body")
+      assert.include(error.message, "UTF-8")
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("are refused for long chunk extensions", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
@@ -272,60 +285,6 @@ layer(TestApp.layer(limits), { excludeTestServices: true })("bytes that are no r
       const reply = replyOf(yield* client.whole)
       assert.strictEqual(reply.status, 200)
       assert.include(reply.text, '"output_text":"plain"')
-    }).pipe(Effect.scoped)
-  )
-})
-
-const openedGate = (model: ScriptedModel["Service"], before: ReadonlyArray<ReturnType<typeof text>>) =>
-  Effect.gen(function* () {
-    const gate = yield* Deferred.make<void>()
-    const rest = Stream.fromEffect(Effect.as(Deferred.await(gate), text("last")))
-    yield* model.next(Stream.make(...before).pipe(Stream.concat(rest), Stream.concat(Stream.make(finish()))))
-    return gate
-  })
-
-layer(TestApp.layer(limits), { excludeTestServices: true })("a client that sends nothing more", (it) => {
-  it.effect.each([true, false])("gets its answer, with stream: %s", (stream) =>
-    Effect.gen(function* () {
-      const { alice, url } = yield* TestApp
-      const gate = yield* openedGate(yield* ScriptedModel, [])
-      const client = yield* openRaw(url)
-      yield* client.send(jsonRequest(alice.key, { input: "Hi", stream }))
-      client.socket.end()
-      if (!stream) yield* client.read((seen) => seen.startsWith("HTTP/1.1 102 Processing\r\n\r\n"))
-      yield* Deferred.succeed(gate, undefined)
-      const seen = yield* client.whole
-      assert.include(seen, "HTTP/1.1 200 OK")
-      assert.include(seen, stream ? "response.completed" : '"output_text":"last"')
-    }).pipe(Effect.scoped)
-  )
-
-  it.effect("gets the answers to all its requests", () =>
-    Effect.gen(function* () {
-      const client = yield* openRaw((yield* TestApp).url)
-      yield* client.send("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n".repeat(3))
-      client.socket.end()
-      assert.strictEqual((yield* client.whole).split("HTTP/1.1 200 OK").length, 4)
-    }).pipe(Effect.scoped)
-  )
-
-  it.effect.each([
-    { stream: true, begun: true },
-    { stream: false, begun: false }
-  ])("ends the model call if it has left altogether, with stream: $stream", ({ begun, stream }) =>
-    Effect.gen(function* () {
-      const { alice, url } = yield* TestApp
-      const model = yield* ScriptedModel
-      const ended = yield* model.ended
-      const asked = (yield* model.asked).length
-      yield* openedGate(model, begun ? [text("first")] : [])
-      const client = yield* openRaw(url)
-      yield* client.send(jsonRequest(alice.key, { input: "Hi", stream }))
-      yield* untilValue(model.asked, ({ length }) => length > asked)
-      if (begun) yield* client.read((seen) => seen.includes('"delta":"first"'))
-      client.socket.end()
-      client.socket.destroy()
-      yield* untilValue(model.ended, (count) => count > ended)
     }).pipe(Effect.scoped)
   )
 })

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber } from "effect"
+import { inTurns, WorksFor } from "../../src/domain/ProcessorTurns.ts"
 import { makeBatcher } from "../../src/sql/Batcher.ts"
 
 /** A batcher whose writes are seen, and wait for a gate; items below zero can't be written. */
@@ -20,6 +21,15 @@ const setUp = Effect.fnUntraced(function* (itemsMax: number) {
 })
 
 describe("a batcher", () => {
+  it.effect("works for everybody, whoever's item began the write", () =>
+    Effect.gen(function* () {
+      const writers: Array<string | null> = []
+      const { add } = yield* makeBatcher(() => Effect.map(WorksFor, (user) => void writers.push(user)), 10)
+      yield* inTurns("one")(add(1))
+      assert.deepStrictEqual(writers, [null])
+    })
+  )
+
   it.effect("writes the first at once, and together what comes meanwhile", () =>
     Effect.gen(function* () {
       const { fork, gate, writes } = yield* setUp(2)

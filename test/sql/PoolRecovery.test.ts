@@ -1,6 +1,7 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect, Exit, Fiber, Layer } from "effect"
+import { Deferred, Effect, Exit, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
+import { inTurns } from "../../src/domain/ProcessorTurns.ts"
 import { Database } from "../../src/sql/Database.ts"
 import { orUnavailable } from "../../src/sql/orUnavailable.ts"
 import { childrenOf, dataDirectory, ground, serverPid, start } from "../postgres/embeddedServer.ts"
@@ -37,6 +38,46 @@ layer(ground, { excludeTestServices: true })("A pool of connections", (it) => {
         assert.notStrictEqual(serverPid(dataDir), pid)
         // Every connection of the pool works again, not only the first.
         for (let n = 0; n < 5; n++) yield* busy
+      }).pipe(Effect.provideContext(context))
+    })
+  )
+
+  it.effect("answers others while the statements of one user take their time", () =>
+    Effect.gen(function* () {
+      const dataDir = yield* dataDirectory
+      const address = yield* start(dataDir)
+      const context = yield* Layer.build(
+        Database.layerAddress(address, { connectionsMax: 4, connectSeconds: 30, statementSeconds: 30 })
+      )
+      yield* Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const isOpen = yield* Deferred.make<void>()
+        const isLocked = yield* Deferred.make<void>()
+        yield* Effect.forkChild(
+          sql.withTransaction(
+            Effect.all([
+              sql`SELECT pg_advisory_xact_lock(1)`,
+              Deferred.succeed(isLocked, undefined),
+              Deferred.await(isOpen)
+            ])
+          )
+        )
+        yield* Deferred.await(isLocked)
+        const waiting = sql`SELECT pg_advisory_lock_shared(1)`
+        const held = yield* Effect.forkChild(
+          inTurns("one")(
+            Effect.all(
+              Array.from({ length: 12 }, () => waiting),
+              { concurrency: "unbounded" }
+            )
+          )
+        )
+        const locks = sql<{
+          count: number
+        }>`SELECT count(*)::integer AS count FROM pg_locks WHERE NOT granted`
+        yield* until(Effect.map(inTurns("two")(locks), ([row]) => row?.count === 1))
+        yield* Deferred.succeed(isOpen, undefined)
+        yield* Fiber.join(held)
       }).pipe(Effect.provideContext(context))
     })
   )
