@@ -1,3 +1,6 @@
+import { Effect } from "effect"
+import { mayGiveWay } from "./ProcessorTurns.ts"
+
 /**
  * Bounds of a JSON text from a client. Each is above what a request of 10,000 items has, or one of 128 tools with 100 parameters each.
  * A string may be as long as the text.
@@ -216,6 +219,17 @@ const pathOf = (level: Level): string => {
   return path
 }
 
+/** Bytes of a whole text that are scanned in one operation. */
+const stepBytes = 64 * 1024
+
 /** What a whole text exceeds; null if it is within the bounds. */
-export const excessOf = (text: string, bounds: JsonBounds = jsonBounds): Excess | null =>
-  new JsonScanner(bounds).push(Buffer.from(text))
+export const excessOf = Effect.fnUntraced(function* (text: string) {
+  const bytes = Buffer.from(text)
+  const scanner = new JsonScanner()
+  for (let at = 0; at < bytes.length; at += stepBytes) {
+    const excess = scanner.push(bytes.subarray(at, at + stepBytes))
+    if (excess !== null) return excess
+    yield* mayGiveWay
+  }
+  return null
+})

@@ -6,7 +6,8 @@ export const sliceMillis = 2
 export const slicesMillis = 8
 /** After so many milliseconds, half of the time that a user has spent is forgotten. */
 const halfLifeMillis = 1_000
-/** Who has used its slice rests for as long as the operations took, at most this long, while others have been active lately. */
+/** Who has used up a slice rests for so many times as long as the operations took, while others are active. */
+const restFactor = 2
 const restMillisMax = 250
 /** A user is active for so many milliseconds after an operation. */
 const activeMillis = 250
@@ -44,7 +45,7 @@ interface Share {
 /**
  * Divides the event loop among users by the processor time that their fibers take. A fiber whose user has used up the slice of a turn
  * goes on in a later turn, after sockets, timers and the fibers of other users, and after a rest where there are other users: what is
- * short then has every other millisecond, however long single operations take. See docs/decisions/processor-turns.md.
+ * short then has most of the time, however long single operations take. See docs/decisions/processor-turns.md.
  */
 export class TurnQueue {
   private readonly loop: EventLoop
@@ -136,7 +137,7 @@ export class TurnQueue {
     for (const share of this.active) {
       share.spent = remaining(share, now) + share.used
       share.at = now
-      if (share.used >= sliceMillis) share.restUntil = now + Math.min(share.used, restMillisMax)
+      if (share.used >= sliceMillis) share.restUntil = now + Math.min(restFactor * share.used, restMillisMax)
       share.used = 0
       this.lately.delete(share)
       this.lately.add(share)
@@ -218,5 +219,8 @@ export const forEverybody = Effect.provideContext(everybody)
 /** Entries of a list that are worked on in one operation. */
 const entriesPerOperation = 50
 
-/** Whether a loop over a long list should run an operation here, before which its fiber can give way. */
+/** An operation that does nothing, before which the fiber of a long computation can give way. `Effect.void` is none: it is a value. */
+export const mayGiveWay: Effect.Effect<void> = Effect.sync(() => undefined)
+
+/** Whether a loop over a long list may give way before the entry at this place. */
 export const isGroupEnd = (index: number): boolean => index > 0 && index % entriesPerOperation === 0

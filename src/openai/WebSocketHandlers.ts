@@ -38,7 +38,7 @@ export const ConnectionLimits = Context.Reference("parley/openai/ConnectionLimit
   defaultValue: () => ({ idleSeconds: 600, connectionSeconds: 3_600 })
 })
 /** Connections of one user at once, in one process. */
-export const connectionsPerUserMax = 64
+export const connectionsPerUserMax = 32
 const connectionRetrySeconds = 60
 /** How often an idle connection looks whether the service is shutting down. */
 const lookSeconds = 1
@@ -222,9 +222,10 @@ const makeServe = Effect.gen(function* () {
       )
       yield* Queue.offer(frames, { frame: refusal === null ? frame : "", refusal, scope })
     })
+    // A connection is read on in the turns of its user, for its bytes are unmasked outside of them.
     const read = Effect.forever(
       Effect.flatMap(pull, (batch) => Effect.forEach(batch, arrive, { discard: true }))
-    )
+    ).pipe(inTurns(userId))
 
     const next = Effect.raceFirst(
       Effect.asSome(Queue.take(frames)).pipe(

@@ -19,7 +19,7 @@ const invalid = (param: string, message: string) => new InvalidRequest({ param, 
 /** The fields of a message, without those that only a message has. */
 const fieldsOf = Effect.fnUntraced(function* (frame: string | Uint8Array) {
   if (typeof frame !== "string") return yield* invalid("", "A message must be text.")
-  const excess = excessOf(frame)
+  const excess = yield* excessOf(frame)
   if (excess !== null) return yield* excessProblem(excess, "The message")
   const { type, ...body } = yield* decodeMessage(frame).pipe(
     Effect.mapError(() => invalid("", "A message must be a JSON object."))

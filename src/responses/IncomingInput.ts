@@ -10,7 +10,7 @@ import {
 } from "../domain/Conversation.ts"
 import { InvalidRequest, ItemNotFound } from "../domain/Errors.ts"
 import type { FileId, ItemId } from "../domain/Ids.ts"
-import { isGroupEnd } from "../domain/ProcessorTurns.ts"
+import { isGroupEnd, mayGiveWay } from "../domain/ProcessorTurns.ts"
 import { type GivenResult, isFunctionEntry, makeFunctionItems } from "./FunctionItems.ts"
 import { firstOfRound, nextOfRound, isSameRound } from "./ItemIds.ts"
 import { resultUnknown } from "./LinkedCalls.ts"
@@ -174,7 +174,7 @@ export const readEntries = Effect.fnUntraced(function* (
   const replayed = makeReplayedCalls(given, nextId)
   const readFunction = makeFunctionItems(nextId)
   for (const [index, entry] of given.entries()) {
-    if (isGroupEnd(index)) yield* Effect.void
+    if (isGroupEnd(index)) yield* mayGiveWay
     if (!isMessage(entry) && entry.type === "item_reference") {
       entries.push({ kind: "reference", id: entry.id, param: `${field}[${index}].id` })
       continue
@@ -248,7 +248,7 @@ const resolved = Effect.fnUntraced(function* (
   const given: Array<GivenItem> = []
   let before: { readonly stored: ItemId; readonly id: ItemId } | null = null
   for (const [index, entry] of entries.entries()) {
-    if (isGroupEnd(index)) yield* Effect.void
+    if (isGroupEnd(index)) yield* mayGiveWay
     if (entry.kind === "item") {
       given.push({ item: entry.item, reference: null })
     } else if (!seen.has(entry.id)) {

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { excessOf, type JsonBounds, jsonBounds, JsonScanner } from "../../src/domain/JsonScanner.ts"
+import { type JsonBounds, jsonBounds, JsonScanner } from "../../src/domain/JsonScanner.ts"
 
 const unbounded: JsonBounds = {
   nestingMax: Infinity,
@@ -10,6 +10,9 @@ const unbounded: JsonBounds = {
   namesMax: Infinity,
   nameBytesMax: Infinity
 }
+
+/** What a whole text exceeds. */
+const excessOf = (text: string) => new JsonScanner().push(Buffer.from(text))
 
 interface Counts {
   nestingMax: number

@@ -4,6 +4,7 @@ import { CreateBody } from "../../src/api/openai/CreateBody.ts"
 import {
   type EventLoop,
   inTurns,
+  mayGiveWay,
   ProcessorTurns,
   sliceMillis,
   TurnQueue
@@ -95,6 +96,22 @@ describe("ProcessorTurns", () => {
     for (let turn = 0; turn < 60; turn++) next()
     // It works for 200 ms, and rests as long as it works while the other counts as active.
     assert.isAtLeast(now() - before, 300)
+  })
+
+  it("a loop that may give way is interrupted", () => {
+    const { loop, next } = makeLoop()
+    let time = 0
+    const queue = new TurnQueue({ ...loop, now: () => (time += 1) })
+    const done: Array<string> = []
+    const loopOf = (name: string, rounds: number) =>
+      Effect.gen(function* () {
+        for (let round = 0; round < rounds; round++) yield* mayGiveWay
+        done.push(name)
+      })
+    run(queue, "one", loopOf("long", 20))
+    run(queue, "two", loopOf("short", 1))
+    for (let turn = 0; turn < 100; turn++) next()
+    assert.deepStrictEqual(done, ["short", "long"])
   })
 
   it("a second user's work is done while the body of a first user's request is being decoded", () => {
