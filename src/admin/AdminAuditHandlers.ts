@@ -98,16 +98,13 @@ export const auditHandlers = <Id extends string>(api: HttpApi.HttpApi<Id, AdminG
           const { beginning, lines } = formats[format]
           const batches = yield* audit.export(yield* filterOf(query))
           const texts = Stream.concat(Stream.make(beginning), Stream.map(batches, lines))
-          return HttpServerResponse.stream(
-            Stream.encodeText(Stream.interruptWhen(texts, drain.cutoff.failure)),
-            {
-              contentType: auditContentTypes[format],
-              headers: {
-                "content-disposition": contentDisposition(fileName(format, yield* DateTime.now)),
-                "x-content-type-options": "nosniff"
-              }
+          return HttpServerResponse.stream(Stream.encodeText(Stream.interruptWhen(texts, drain.cutoff)), {
+            contentType: auditContentTypes[format],
+            headers: {
+              "content-disposition": contentDisposition(fileName(format, yield* DateTime.now)),
+              "x-content-type-options": "nosniff"
             }
-          )
+          })
         }, enveloped)
       })
     })

@@ -55,7 +55,7 @@ const downloadOf = Effect.fnUntraced(function* (email: string) {
   const drain = yield* Drain
   const { archive } = yield* userExport.export(email)
   const day = DateTime.formatIsoDate(yield* DateTime.now)
-  return HttpServerResponse.stream(Stream.interruptWhen(archive, drain.cutoff.failure), {
+  return HttpServerResponse.stream(Stream.interruptWhen(archive, drain.cutoff), {
     contentType: archiveContentType,
     headers: {
       "content-disposition": contentDisposition(`${email} ${day}.zip`),

@@ -5,7 +5,6 @@ import { fileObject } from "../api/FileObject.ts"
 import { pageFilesMax } from "../api/FilesApi.ts"
 import * as Refusal from "../api/Refusal.ts"
 import { Accounts } from "../auth/Accounts.ts"
-import { unless } from "../domain/Alarm.ts"
 import type { PlanStorage } from "../domain/Plan.ts"
 import { cleanFilename, defaultPurpose } from "../domain/StoredFile.ts"
 import { FileStore } from "../files/FileStore.ts"
@@ -59,7 +58,7 @@ const upload = Effect.fnUntraced(
       const storage = widerBounds(files, yield* policy.storageOf(id))
       return fileObject(yield* store.upload(id, { bytes, about }, storage))
     }).pipe(Effect.tapError(({ _tag }) => (_tag === "UploadCut" ? Effect.void : receiveRest)))
-    return yield* unless(drain.cutoff)(stored)
+    return yield* Effect.raceFirst(stored, drain.cutoff)
   },
   (effect) => Effect.scoped(effect),
   enveloped

@@ -4,7 +4,6 @@ import { HttpApiBuilder } from "effect/http-api"
 import { ListedConversations } from "../conversations/ListedConversations.ts"
 import { type ResponseJob, ResponseJobs } from "../conversations/ResponseJobs.ts"
 import { CurrentUser } from "../domain/Account.ts"
-import { noAlarm, unless } from "../domain/Alarm.ts"
 import { ResponseNotFound } from "../domain/Errors.ts"
 import type { ConversationId, ResponseId } from "../domain/Ids.ts"
 import { Drain } from "../http/Drain.ts"
@@ -34,7 +33,6 @@ export const AnswersHandlers = HttpApiBuilder.group(
     const follow = (job: ResponseJob) =>
       streams.respond(background.follow(job), {
         headers: { "x-response-id": job.responseId, "x-conversation-id": job.conversationId ?? "" },
-        lost: noAlarm,
         writing: makeWriting()
       })
 
@@ -60,7 +58,7 @@ export const AnswersHandlers = HttpApiBuilder.group(
           title: titleOfQuestion(input)
         }
         const job = yield* background.submit(asked, false, yield* keyOf(request))
-        yield* unless(drain.cutoff)(background.begun(job))
+        yield* Effect.raceFirst(background.begun(job), drain.cutoff)
         return yield* follow(job)
       }, enveloped),
       events: Effect.fnUntraced(function* ({ params }) {

@@ -1,7 +1,6 @@
 import { Context, Effect, Layer, type Scope } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { Page, User } from "../domain/Account.ts"
-import type { Alarm } from "../domain/Alarm.ts"
 import type {
   ConversationState,
   OpenTurn,
@@ -96,8 +95,8 @@ export class Conversations extends Context.Service<
       branch: Branch,
       content: CommitTurn
     ) => Effect.Effect<void, TurnLeaseLost | DatabaseUnavailable>
-    /** Raised when another process acquired the lease, or when it was not renewed in time. */
-    readonly lost: (turn: OpenTurn) => Alarm<TurnLeaseLost>
+    /** Fails when another process acquired the lease, or when it was not renewed in time; never succeeds. */
+    readonly lost: (turn: OpenTurn) => Effect.Effect<never, TurnLeaseLost>
     /** The conversation that one of this user's responses belongs to. */
     readonly ofResponse: (
       userId: UserId,

@@ -1,5 +1,4 @@
 import { Deferred, Effect, Exit, Schedule } from "effect"
-import { type Alarm, raised } from "../domain/Alarm.ts"
 import type { OpenTurn } from "../domain/Conversation.ts"
 import { TurnLeaseLost } from "../domain/Errors.ts"
 import type { ResponseId } from "../domain/Ids.ts"
@@ -65,13 +64,12 @@ export const makeCommit = (
     if (!(yield* retried(write))) return yield* new TurnLeaseLost()
   })
 
-  const lost = (turn: OpenTurn): Alarm<TurnLeaseLost> => {
+  const lost = (turn: OpenTurn): Effect.Effect<never, TurnLeaseLost> => {
     const own = leases.find(turn)
-    if (own === undefined) return raised(new TurnLeaseLost())
-    const failure = Effect.catch(own.lost.failure, (error) =>
+    if (own === undefined) return Effect.fail(new TurnLeaseLost())
+    return Effect.catch(Deferred.await(own.lost), (error) =>
       Effect.catchTag(lostBy(own), "DatabaseUnavailable", () => Effect.fail(error))
     )
-    return { ...own.lost, failure }
   }
 
   return { commit, lost }

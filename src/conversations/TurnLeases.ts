@@ -1,6 +1,5 @@
 import { Deferred, Effect, Schema, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
-import { makeAlarm, type RaisableAlarm } from "../domain/Alarm.ts"
 import type { OpenTurn } from "../domain/Conversation.ts"
 import { ConversationNotFound, type DatabaseUnavailable, TurnLeaseLost } from "../domain/Errors.ts"
 import type { ConversationId, UserId } from "../domain/Ids.ts"
@@ -28,7 +27,8 @@ export interface HeldTurn {
   readonly turn: OpenTurn
   /** Completes when the conversation's row is in the database; null when it was there before. */
   readonly stored: Deferred.Deferred<void, DatabaseUnavailable> | null
-  readonly lost: RaisableAlarm<TurnLeaseLost>
+  /** Fails when the lease is lost. */
+  readonly lost: Deferred.Deferred<never, TurnLeaseLost>
   /** When the last successful renewal was sent, in milliseconds of the monotonic clock. */
   renewedAt: number
   /** Whether the client knows of the conversation, in whose row nothing else is worth keeping. */
@@ -157,7 +157,7 @@ export const makeTurnLeases = Effect.fnUntraced(function* (leaseSeconds: number)
   const hold = (userId: UserId, turn: OpenTurn, stored: HeldTurn["stored"]) =>
     acquired(
       Effect.map(inRealTime(monotonicMillis), (renewedAt) => {
-        const lost = makeAlarm<TurnLeaseLost>()
+        const lost = Deferred.makeUnsafe<never, TurnLeaseLost>()
         const isShown = stored === null
         const entry: HeldTurn = { userId, turn, stored, lost, renewedAt, isShown, state: "open" }
         held.set(turn.conversationId, entry)
@@ -215,7 +215,7 @@ const keepRenewing = (
   const pauseMillis = leaseMillis / renewalsPerLease
 
   const lose = ({ lost, state }: HeldTurn) => {
-    if (state === "open") lost.raise(new TurnLeaseLost())
+    if (state === "open") Deferred.doneUnsafe(lost, Effect.fail(new TurnLeaseLost()))
   }
 
   const renewSome = Effect.fnUntraced(function* (entries: ReadonlyArray<HeldTurn>) {

@@ -104,16 +104,6 @@ export interface CallOptions {
   readonly hasFallback: () => boolean
   /** The key for fair queues: waiting users take turns. */
   readonly user?: string
-  /** A model server that has it gives text to it, where it can, instead of to the stream. */
-  readonly bypass?: TextBypass
-}
-
-/**
- * The way of text past the stream: it is set while the consumer of the stream is ready, and called while it waits for more. It takes
- * all parts or none.
- */
-export interface TextBypass {
-  take: ((parts: ReadonlyArray<ModelPart>) => boolean) | null
 }
 
 /** Without a fallback and without a user. */

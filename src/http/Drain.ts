@@ -1,6 +1,5 @@
 import type { Server } from "node:http"
-import { Context, Duration, Effect, Fiber, Latch, Layer, Option, type Scope } from "effect"
-import { type Alarm, makeAlarm } from "../domain/Alarm.ts"
+import { Context, Deferred, Duration, Effect, Fiber, Latch, Layer, Option, type Scope } from "effect"
 import { ServerShuttingDown } from "../domain/Errors.ts"
 import { onClose } from "../domain/onClose.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
@@ -28,8 +27,8 @@ export class Drain extends Context.Service<
     readonly isClosed: Effect.Effect<boolean>
     /** Counts the request until its scope closes. Fails once the grace period is over. */
     readonly admit: Effect.Effect<void, ServerShuttingDown, Scope.Scope>
-    /** Raised after the grace period. */
-    readonly cutoff: Alarm<ServerShuttingDown>
+    /** Fails after the grace period; never succeeds. */
+    readonly cutoff: Effect.Effect<never, ServerShuttingDown>
     /** Adds a server whose listener and connections the shutdown closes. */
     readonly closes: (server: Server) => Effect.Effect<void>
     /**
@@ -43,7 +42,7 @@ export class Drain extends Context.Service<
     Drain,
     Effect.gen(function* () {
       const { drainSeconds, shutdownGraceSeconds: graceSeconds } = (yield* AppConfig).http
-      const cutoff = makeAlarm<ServerShuttingDown>()
+      const cutoff = yield* Deferred.make<never, ServerShuttingDown>()
       const idle = yield* Latch.make(true)
       const servers: Array<Server> = []
       let state: "serving" | "draining" | "closed" | "over" = "serving"
@@ -82,7 +81,7 @@ export class Drain extends Context.Service<
         const finished = yield* Effect.timeoutOption(finish(closing), Duration.seconds(graceSeconds))
         if (Option.isSome(finished)) return
         state = "over"
-        cutoff.raise(new ServerShuttingDown())
+        yield* Deferred.fail(cutoff, new ServerShuttingDown())
         yield* Effect.timeoutOption(finish(closing), Duration.seconds(cutoffSeconds))
       })
 
@@ -90,7 +89,7 @@ export class Drain extends Context.Service<
         isDraining: Effect.sync(() => state !== "serving"),
         isClosed: Effect.sync(() => state === "closed" || state === "over"),
         admit,
-        cutoff,
+        cutoff: Deferred.await(cutoff),
         closes: (server) => Effect.sync(() => void servers.push(server)),
         shutdown
       })

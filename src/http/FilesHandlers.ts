@@ -6,7 +6,6 @@ import { fileList, fileObject } from "../api/FileObject.ts"
 import { pageFilesDefault } from "../api/FilesApi.ts"
 import * as Refusal from "../api/Refusal.ts"
 import { CurrentUser } from "../domain/Account.ts"
-import { unless } from "../domain/Alarm.ts"
 import type { FileId } from "../domain/Ids.ts"
 import { FileStore } from "../files/FileStore.ts"
 import { Policy } from "../plans/Policy.ts"
@@ -37,7 +36,7 @@ const download = Effect.fnUntraced(function* (id: FileId, request: HttpServerReq
   if (wanted.kind === "beyond") return respond(Refusal.rangeNotSatisfiable(file.bytes))
   const { end, start } = wanted.kind === "part" ? wanted.range : { start: 0, end: file.bytes }
   const bytes = yield* store.content(userId, id, { start, end })
-  return HttpServerResponse.stream(Stream.interruptWhen(freed(bytes), drain.cutoff.failure), {
+  return HttpServerResponse.stream(Stream.interruptWhen(freed(bytes), drain.cutoff), {
     status: wanted.kind === "part" ? 206 : 200,
     contentType: "application/octet-stream",
     contentLength: end - start,
@@ -65,7 +64,7 @@ const upload = Effect.fnUntraced(
       uploadSeconds: files.uploadSeconds,
       idleSeconds: http.requestSeconds
     })
-    return fileObject(yield* unless(drain.cutoff)(store.upload(userId, incoming, storage)))
+    return fileObject(yield* Effect.raceFirst(store.upload(userId, incoming, storage), drain.cutoff))
   },
   (effect) => Effect.scoped(effect)
 )

@@ -4,8 +4,6 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import type { CreateResponseBody } from "../api/CreateResponse.ts"
 import { ignoredFieldHeaders } from "../api/IgnoredFields.ts"
-import { unless } from "../domain/Alarm.ts"
-import { collect } from "../responses/EventStream.ts"
 import { Responses } from "../responses/Responses.ts"
 import { Drain } from "./Drain.ts"
 import { enveloped } from "./ErrorBoundary.ts"
@@ -45,19 +43,16 @@ export const makeCreateResponse = Effect.gen(function* () {
   const streams = yield* EventStreams
 
   return Effect.fnUntraced(function* ({ payload, request }: CreateRequest) {
-    const begun = yield* responses.create(payload).pipe(unless(drain.cutoff))
-    const headers = { "x-conversation-id": begun.conversationId, ...ignoredFieldHeaders(payload) }
+    const headersOf = (conversationId: string) => ({
+      "x-conversation-id": conversationId,
+      ...ignoredFieldHeaders(payload)
+    })
     if (wantsStream(payload.stream, request.headers)) {
-      return yield* streams.respond(begun.events, {
-        headers,
-        lost: begun.lost,
-        outlet: begun.outlet,
-        writing: makeWriting()
-      })
+      const { conversationId, events } = yield* Effect.raceFirst(responses.create(payload), drain.cutoff)
+      return yield* streams.respond(events, { headers: headersOf(conversationId), writing: makeWriting() })
     }
-    const whole = unless(drain.cutoff, begun.lost)(collect(begun))
-    const response = yield* Effect.onError(whole, () => begun.forget)
-    return HttpServerResponse.jsonUnsafe(response, { headers })
+    const response = yield* Effect.raceFirst(responses.answer(payload), drain.cutoff)
+    return HttpServerResponse.jsonUnsafe(response, { headers: headersOf(response.conversation_id) })
   }, enveloped)
 })
 

@@ -9,7 +9,6 @@ import {
   type SubmitFailure
 } from "../conversations/ResponseJobs.ts"
 import { CurrentUser } from "../domain/Account.ts"
-import { makeAlarm } from "../domain/Alarm.ts"
 import {
   type DatabaseUnavailable,
   ResponseCancelled,
@@ -161,7 +160,7 @@ const makeProcess = Effect.gen(function* () {
       accepted: accepting.of(id) ?? (yield* Deferred.make<void, Expected>()),
       isAwaited: () => accepting.of(id) !== undefined,
       begun: yield* Deferred.make<void, Expected>(),
-      lost: makeAlarm<JobLost>(),
+      lost: yield* Deferred.make<never, JobLost>(),
       onChange: notify(id),
       live: makeLiveEvents()
     }
@@ -186,7 +185,7 @@ const makeProcess = Effect.gen(function* () {
 
   const stop = Effect.fnUntraced(function* (id: ResponseId) {
     const current = runs.get(id)
-    if (current !== undefined) current.lost.raise(new JobLost())
+    if (current !== undefined) yield* Deferred.fail(current.lost, new JobLost())
     yield* notify(id)
   })
 

@@ -9,7 +9,6 @@ import {
 } from "../conversations/ResponseJobs.ts"
 import { type StoredResponse, StoredResponses } from "../conversations/StoredResponses.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
-import type { RaisableAlarm } from "../domain/Alarm.ts"
 import { cutOf } from "../domain/Conversation.ts"
 import { ResponseInterrupted } from "../domain/Errors.ts"
 import { storedResponse } from "../responses/TurnDetails.ts"
@@ -28,7 +27,7 @@ export interface JobRun {
   /** Whether the request that asked for it waits to be accepted: a refusal is its answer then, and the job is forgotten. */
   readonly isAwaited: () => boolean
   /** Fails when the job is another process's, cancelled or deleted. */
-  readonly lost: RaisableAlarm<JobLost>
+  readonly lost: Deferred.Deferred<never, JobLost>
   /** Run after each change that readers of the log wait for. */
   readonly onChange: Effect.Effect<void>
   /** For readers that don't wait for the log. */

@@ -6,7 +6,6 @@ import { ApiKeys } from "../auth/ApiKeys.ts"
 import { type JobStatus, type ResponseJob, ResponseJobs } from "../conversations/ResponseJobs.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { CurrentUser } from "../domain/Account.ts"
-import { unless } from "../domain/Alarm.ts"
 import { outputWithoutPassages } from "../domain/Conversation.ts"
 import { ResponseId } from "../domain/Ids.ts"
 import { inTurns } from "../domain/ProcessorTurns.ts"
@@ -72,7 +71,7 @@ export const makeJobRuns = Effect.gen(function* () {
         .add(events.filter((event) => !isTerminal(event)))
         .pipe(Effect.andThen(write(events)), Effect.andThen(Deferred.succeed(begun, undefined)))
     })
-    yield* unless(started.lost)(read)
+    yield* read
     // The turn is stored.
     yield* recorded(log.flush)
     return { status, last }
@@ -84,7 +83,7 @@ export const makeJobRuns = Effect.gen(function* () {
       const { job, live, lost, onChange } = current
       const log = yield* makeJobLog(job, onChange)
       yield* drain.admit.pipe(
-        Effect.andThen(unless(drain.cutoff, lost)(generate(current, log))),
+        Effect.andThen(Effect.raceAllFirst([generate(current, log), drain.cutoff, Deferred.await(lost)])),
         // Who sees the last event may ask the next question at once.
         Effect.flatMap(({ last, status }) => Effect.andThen(end(job, status), live.add(last))),
         Effect.catchTag("JobLost", () => undo(job)),

@@ -5,12 +5,11 @@ import type { ErrorBody } from "../api/ErrorEnvelope.ts"
 import { ChatBody } from "../api/openai/ChatBody.ts"
 import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
 import { shownId } from "../api/openai/ProfileIds.ts"
-import { unless } from "../domain/Alarm.ts"
+import type { ConversationId } from "../domain/Ids.ts"
 import { Drain } from "../http/Drain.ts"
 import { enveloped, envelopedAs } from "../http/ErrorBoundary.ts"
 import { leanGroup } from "../http/LeanRequests.ts"
 import { dataFrame, EventStreams, type Writing } from "../http/Sse.ts"
-import { collect } from "../responses/EventStream.ts"
 import { Responses } from "../responses/Responses.ts"
 import { type ReadChat, readChat } from "./ChatReading.ts"
 import { chatError, type ChatView, makeChatRenderer, renderCompletion } from "./ChatRendering.ts"
@@ -73,28 +72,24 @@ export const ChatHandlers = leanGroup(
       incoming: HttpServerRequest.HttpServerRequest,
       { demands, paths, request }: ReadChat
     ) {
-      const begun = yield* responses.create(request, demands).pipe(unless(drain.cutoff))
       const view: ChatView = {
         includeUsage: body.stream_options?.include_usage === true,
         metadata: body.metadata ?? null
       }
-      const headers = {
-        ...(body.store === true
-          ? { "x-conversation-id": shownId("conversation", begun.conversationId) }
-          : {}),
-        ...(yield* ignoredHeader(incoming, body, documented))
-      }
+      const ignored = yield* ignoredHeader(incoming, body, documented)
+      const headersOf = (id: ConversationId) => ({
+        ...(body.store === true ? { "x-conversation-id": shownId("conversation", id) } : {}),
+        ...ignored
+      })
       if (body.stream === true) {
-        return yield* streams.respond(begun.events, {
-          headers,
-          lost: begun.lost,
-          outlet: begun.outlet,
-          writing: makeChatWriting(view, inChatNames(paths))
-        })
+        const begun = yield* Effect.raceFirst(responses.create(request, demands), drain.cutoff)
+        const writing = makeChatWriting(view, inChatNames(paths))
+        return yield* streams.respond(begun.events, { headers: headersOf(begun.conversationId), writing })
       }
-      const whole = collect(begun)
-      const response = yield* Effect.onError(unless(drain.cutoff, begun.lost)(whole), () => begun.forget)
-      return HttpServerResponse.jsonUnsafe(renderCompletion(response, view), { headers })
+      const response = yield* Effect.raceFirst(responses.answer(request, demands), drain.cutoff)
+      return HttpServerResponse.jsonUnsafe(renderCompletion(response, view), {
+        headers: headersOf(response.conversation_id)
+      })
     })
 
     return Effect.fnUntraced(function* ({ payload, request }: ChatRequest) {

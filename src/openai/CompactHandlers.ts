@@ -7,11 +7,9 @@ import type { CreateBody } from "../api/openai/CreateBody.ts"
 import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
 import { shownId } from "../api/openai/ProfileIds.ts"
 import type { ResponseObject, ResponseUsage } from "../api/ResponseObject.ts"
-import { unless } from "../domain/Alarm.ts"
 import { InvalidRequest, ModelFailure } from "../domain/Errors.ts"
 import { Drain } from "../http/Drain.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
-import { collect } from "../responses/EventStream.ts"
 import { Responses } from "../responses/Responses.ts"
 import { makeNamingPrevious } from "./Continuations.ts"
 import { problemOfItems } from "./Contradictions.ts"
@@ -89,11 +87,12 @@ export const CompactHandlers = HttpApiBuilder.group(
           tool_choice: "none",
           store: false
         })
-        const begun = yield* responses
-          .create(request, demands)
-          .pipe(Effect.catchTag("ConversationNotFound", namingPrevious(request)), unless(drain.cutoff))
-        const whole = collect(begun)
-        const response = yield* unless(drain.cutoff, begun.lost)(whole)
+        const response = yield* responses
+          .answer(request, demands)
+          .pipe(
+            Effect.catchTag("ConversationNotFound", namingPrevious(request)),
+            Effect.raceFirst(drain.cutoff)
+          )
         if (!isSummary(response)) {
           // A client would put it in the place of its conversation.
           return yield* new ModelFailure({

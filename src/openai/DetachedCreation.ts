@@ -5,7 +5,6 @@ import { CreateBody } from "../api/openai/CreateBody.ts"
 import { shownId } from "../api/openai/ProfileIds.ts"
 import type { EventBody } from "../api/ResponseEvent.ts"
 import { type ResponseJob, ResponseJobs } from "../conversations/ResponseJobs.ts"
-import { unless } from "../domain/Alarm.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
 import { Drain } from "../http/Drain.ts"
 import { respond } from "../http/ErrorBoundary.ts"
@@ -85,7 +84,7 @@ export const makeCreate = Effect.fnUntraced(function* ({ isDeleted, show, stream
     key: string | null
   ) {
     const job = yield* submit(body, key)
-    if (job.status === "queued") yield* unless(drain.cutoff)(background.accepted(job))
+    if (job.status === "queued") yield* Effect.raceFirst(background.accepted(job), drain.cutoff)
     if (body.background === true && body.stream !== true) {
       return HttpServerResponse.jsonUnsafe(
         job.endedAt === null ? yield* renderJob(job) : yield* show(job.userId, job.responseId)
@@ -93,14 +92,15 @@ export const makeCreate = Effect.fnUntraced(function* ({ isDeleted, show, stream
     }
     // One in the background may wait long, which its stream shows.
     if (body.background === true) return yield* stream(job, -1, yield* headersOf(null, body, request))
-    yield* unless(drain.cutoff)(background.begun(job))
-    const first = Option.getOrNull(yield* unless(drain.cutoff)(Stream.runHead(background.events(job))))
+    yield* Effect.raceFirst(background.begun(job), drain.cutoff)
+    const head = Effect.raceFirst(Stream.runHead(background.events(job)), drain.cutoff)
+    const first = Option.getOrNull(yield* head)
     const refusal = first === null || first.type === "error" ? yield* refusalOf(job) : null
     if (refusal !== null) return refusal
     const headers = yield* headersOf(first, body, request)
     return body.stream === true
       ? yield* stream(job, -1, headers)
-      : yield* unless(drain.cutoff)(whole(job, headers))
+      : yield* Effect.raceFirst(whole(job, headers), drain.cutoff)
   })
 
   const create = Effect.fnUntraced(function* (

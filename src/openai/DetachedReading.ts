@@ -2,7 +2,6 @@ import { Effect } from "effect"
 import { shownId } from "../api/openai/ProfileIds.ts"
 import { type ResponseJob, ResponseJobs } from "../conversations/ResponseJobs.ts"
 import { StoredResponses } from "../conversations/StoredResponses.ts"
-import { noAlarm } from "../domain/Alarm.ts"
 import { ResponseNotFound } from "../domain/Errors.ts"
 import type { ResponseId, UserId } from "../domain/Ids.ts"
 import { EventStreams } from "../http/Sse.ts"
@@ -30,7 +29,6 @@ export const makeReading = Effect.gen(function* () {
     const queued = job.background ? yield* renderJob(waiting) : null
     return yield* streams.respond(background.events(job), {
       headers: { "x-response-id": shownId("response", job.responseId), ...headers },
-      lost: noAlarm,
       writing: writingAfter(makeWriting(view, queued), after)
     })
   })

@@ -4,7 +4,6 @@ import { HttpApiBuilder } from "effect/http-api"
 import { ignoredNames } from "../api/IgnoredFields.ts"
 import { type EmbeddingList, EmbeddingsBody } from "../api/openai/EmbeddingsApi.ts"
 import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
-import { unless } from "../domain/Alarm.ts"
 import { Drain } from "../http/Drain.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
 import { TextEmbeddings } from "../responses/TextEmbeddings.ts"
@@ -39,7 +38,7 @@ export const EmbeddingsHandlers = HttpApiBuilder.group(
             model: payload.model == null || payload.model === "auto" ? null : payload.model,
             ...(dimensions == null ? {} : { dimensions })
           })
-          .pipe(unless(drain.cutoff))
+          .pipe(Effect.raceFirst(drain.cutoff))
         const list: EmbeddingList = {
           object: "list",
           data: vectors.map((vector, index) => ({

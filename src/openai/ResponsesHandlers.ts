@@ -1,13 +1,10 @@
-import { Effect, Stream } from "effect"
+import { Effect } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { CreateBody } from "../api/openai/CreateBody.ts"
 import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
 import { shownId } from "../api/openai/ProfileIds.ts"
-import type { ResponseResource } from "../api/openai/ResponseResource.ts"
-import type { EventBody } from "../api/ResponseEvent.ts"
 import { CurrentUser } from "../domain/Account.ts"
-import { unless } from "../domain/Alarm.ts"
 import type { ConversationId } from "../domain/Ids.ts"
 import { Drain } from "../http/Drain.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
@@ -20,31 +17,9 @@ import { contradictionIn } from "./Contradictions.ts"
 import { isDetached } from "./DetachedCreation.ts"
 import { makeDetached } from "./DetachedResponses.ts"
 import { ignoredHeader } from "./IgnoredParts.ts"
-import type { View } from "./ItemRendering.ts"
+import { renderResponse } from "./ItemRendering.ts"
 import { makeWriting } from "./ProfileWriting.ts"
-import { makeRenderer } from "./Rendering.ts"
 import { readRequest } from "./RequestReading.ts"
-
-/** The response of a whole stream, as its last event has it. */
-export const collectRendered = <E, R>(
-  events: Stream.Stream<EventBody, E, R>,
-  view: View
-): Effect.Effect<ResponseResource, E, R> =>
-  Effect.suspend(() => {
-    const { event } = makeRenderer(view)
-    let response: ResponseResource | null = null
-    return Stream.runForEachArray(events, (batch) =>
-      Effect.sync(() => {
-        for (const rendered of batch.flatMap(event)) if ("response" in rendered) response = rendered.response
-      })
-    ).pipe(
-      Effect.flatMap(() =>
-        response === null
-          ? Effect.die(new Error("The stream of a response had no response."))
-          : Effect.succeed(response)
-      )
-    )
-  })
 
 /** A new conversation of what isn't stored isn't there. */
 const namingConversation = (
@@ -81,26 +56,30 @@ export const ResponsesHandlers = leanGroup(
           .pipe(Effect.catchTag("ConversationNotFound", namingPrevious(payload)))
       }
       const { demands, request, view } = readRequest(payload)
-      const begun = yield* responses
-        .create(request, demands)
-        .pipe(Effect.catchTag("ConversationNotFound", namingPrevious(request)), unless(drain.cutoff))
-      const headers = {
-        ...namingConversation(payload, begun.conversationId),
-        ...(yield* ignoredHeader(incoming, payload, documented))
-      }
+      const ignored = yield* ignoredHeader(incoming, payload, documented)
+      const headersOf = (id: ConversationId) => ({ ...namingConversation(payload, id), ...ignored })
       if (payload.stream === true) {
-        const writing = makeWriting(view)
+        const begun = yield* responses
+          .create(request, demands)
+          .pipe(
+            Effect.catchTag("ConversationNotFound", namingPrevious(request)),
+            Effect.raceFirst(drain.cutoff)
+          )
         return yield* streams.respond(begun.events, {
-          headers,
-          lost: begun.lost,
-          outlet: begun.outlet,
-          writing,
+          headers: headersOf(begun.conversationId),
+          writing: makeWriting(view),
           broken: keepBroken(yield* CurrentUser, payload, begun)
         })
       }
-      const whole = collectRendered(begun.events, view)
-      const response = yield* Effect.onError(unless(drain.cutoff, begun.lost)(whole), () => begun.forget)
-      return HttpServerResponse.jsonUnsafe(response, { headers })
+      const response = yield* responses
+        .answer(request, demands)
+        .pipe(
+          Effect.catchTag("ConversationNotFound", namingPrevious(request)),
+          Effect.raceFirst(drain.cutoff)
+        )
+      return HttpServerResponse.jsonUnsafe(renderResponse(response, view), {
+        headers: headersOf(response.conversation_id)
+      })
     }, enveloped)
   }),
   (create) => HttpApiBuilder.group(OpenAiApi, "responses", (handlers) => handlers.handle("create", create))

@@ -12,7 +12,6 @@ import { errorEvent, type EventBody } from "../api/ResponseEvent.ts"
 import { ApiKeys } from "../auth/ApiKeys.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { type Caller, CurrentUser } from "../domain/Account.ts"
-import { unless } from "../domain/Alarm.ts"
 import { InvalidRequest, type ServerBusy, ServerShuttingDown, UserLimitReached } from "../domain/Errors.ts"
 import { FairPermits } from "../domain/FairPermits.ts"
 import { inTurns } from "../domain/ProcessorTurns.ts"
@@ -120,7 +119,7 @@ const makeBegin = Effect.gen(function* () {
       .pipe(
         Effect.catchTag("ConversationNotFound", namingPrevious(asked)),
         Effect.provideService(CurrentUser, caller),
-        unless(drain.cutoff)
+        Effect.raceFirst(drain.cutoff)
       )
     return { begun, message, view }
   })
@@ -161,7 +160,7 @@ const makeAnswer = Effect.gen(function* () {
       failed = renderer.failure
       broken = keepBroken(caller, message.body, begun)
       const delivery = Stream.runForEach(begun.events, (event) => send(renderer.event(event)))
-      yield* unless(drain.cutoff, begun.lost)(delivery)
+      yield* Effect.raceFirst(delivery, drain.cutoff)
     })
 
     const respond = Effect.gen(function* () {

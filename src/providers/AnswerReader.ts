@@ -85,14 +85,6 @@ export class AnswerReader {
     return parts
   }
 
-  /** Gives what there is to `take`, if it is text with more to come, and if that takes it. */
-  offer(take: (parts: ReadonlyArray<ModelPart>) => boolean): boolean {
-    if (this.state !== "reading" || !this.hasParts || !this.parts.every(isText) || !take(this.parts))
-      return false
-    this.parts = []
-    return true
-  }
-
   /** The finish, where the usage had to be estimated. */
   finishWith(usage: ModelUsage): Arr.NonEmptyReadonlyArray<ModelPart> {
     this.state = "over"
@@ -267,8 +259,6 @@ export class AnswerReader {
     return { type: "finish", reason, usage, ...(this.isRefusal ? { isRefusal: true } : {}) }
   }
 }
-
-const isText = ({ type }: ModelPart): boolean => type === "text"
 
 /** Some servers send 0 where they don't count: every prompt has tokens, and so has every output. */
 const isUncounted = ({ inputTokens, outputTokens }: ModelUsage, hasWritten: boolean): boolean =>

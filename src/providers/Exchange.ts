@@ -1,7 +1,7 @@
 import type * as Undici from "@effect/platform-node/Undici"
 import { Array as Arr, Cause, Effect } from "effect"
 import type { ModelFailure } from "../domain/Errors.ts"
-import type { ModelPart, TextBypass } from "../domain/ModelCall.ts"
+import type { ModelPart } from "../domain/ModelCall.ts"
 import type { AnswerReader } from "./AnswerReader.ts"
 import { AnswerMalformed, type Fault, FirstTokenTimeout, IdleTimeout, type RetryAfter } from "./Fault.ts"
 import { statusFault, transportFault } from "./FaultCause.ts"
@@ -23,8 +23,6 @@ const usageSeconds = 5
 export type Parts = Arr.NonEmptyReadonlyArray<ModelPart>
 type Pull = Effect.Effect<Parts, ModelFailure | Cause.Done<void>>
 
-const ignore = () => {}
-
 /** An answer whose status is an error. */
 interface Refusal {
   readonly status: number
@@ -39,7 +37,6 @@ export interface ExchangeOptions {
   readonly count: () => Effect.Effect<Parts>
   /** Handles a fault after the first output. */
   readonly giveUp: (fault: Fault) => Effect.Effect<never, ModelFailure>
-  readonly bypass: TextBypass | undefined
 }
 
 /**
@@ -66,19 +63,9 @@ export class Exchange implements Undici.Dispatcher.DispatchHandler {
   private quietSeconds = 0
   private progressSeen = 0
 
-  private whenEnded = ignore
-
   constructor(reader: AnswerReader, options: ExchangeOptions) {
     this.reader = reader
     this.options = options
-  }
-
-  /**
-   * Calls back once, when undici has nothing more to say. A method, since a function that is assigned where it is written is old from the
-   * start (docs/decisions/young-objects.md).
-   */
-  callWhenEnded(callback: () => void): void {
-    this.whenEnded = callback
   }
 
   // ---- called by the consumer
@@ -121,6 +108,11 @@ export class Exchange implements Undici.Dispatcher.DispatchHandler {
     } else this.abort()
   }
 
+  /** Whether undici has nothing more to say. */
+  get hasEnded(): boolean {
+    return this.ended
+  }
+
   /** Whether the answer is complete. */
   get isFinished(): boolean {
     return this.reader.finish !== null && this.fault === null
@@ -141,14 +133,6 @@ export class Exchange implements Undici.Dispatcher.DispatchHandler {
     if (this.controller?.paused === true) this.controller.resume()
   }
 
-  /** Whether what has come was text, and was taken while the consumer goes on waiting. */
-  private hasBypassed(): boolean {
-    const take = this.options.bypass?.take
-    if (take == null || this.fault !== null || !this.reader.offer(take)) return false
-    this.taken()
-    return true
-  }
-
   private flushSoon(): void {
     if (this.waiting === null || this.flushing) return
     this.flushing = true
@@ -157,7 +141,7 @@ export class Exchange implements Undici.Dispatcher.DispatchHandler {
 
   private readonly flush = (): void => {
     this.flushing = false
-    if (this.waiting === null || !this.isReady || this.hasBypassed()) return
+    if (this.waiting === null || !this.isReady) return
     const notify = this.waiting
     this.waiting = null
     notify()
@@ -252,7 +236,7 @@ export class Exchange implements Undici.Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    this.end()
+    this.ended = true
     if (this.refusal !== null) return this.refused(this.refusal)
     this.reader.end()
     if (this.reader.fault !== null) this.fail(this.reader.fault)
@@ -260,16 +244,11 @@ export class Exchange implements Undici.Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Undici.Dispatcher.DispatchController | null, error: Error): void {
-    this.end()
+    this.ended = true
     if (this.aborted) return
     if (this.refusal !== null) return this.refused(this.refusal)
     if (this.reader.finish !== null) return this.settle()
     this.fail(transportFault(error, this.answerBegun))
-  }
-
-  private end(): void {
-    this.ended = true
-    this.whenEnded()
   }
 
   private readRefusal(refusal: Refusal, bytes: Buffer): void {

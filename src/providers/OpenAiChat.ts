@@ -36,7 +36,6 @@ import {
   mergeSameRole,
   toolCallsAsText
 } from "./Protocol.ts"
-import { decodingRepeated } from "./RepeatedEvent.ts"
 
 /** The request body of a Chat Completions call, as JSON. */
 export const encodeChatRequest = (model: string, request: ModelRequest, dialect: Dialect): string => {
@@ -236,5 +235,5 @@ export const openAiChat: Protocol = {
   encode: encodeChatRequest,
   adapt: adaptChatDialect,
   lacks: lacksNothing,
-  makeDecode: () => decodingRepeated(decodeChatChunk)
+  makeDecode: () => decodeChatChunk
 }

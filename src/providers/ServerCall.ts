@@ -1,4 +1,4 @@
-import { Channel, Clock, Effect, Option, Random, Result, Scope, Stream, Tracer } from "effect"
+import { Clock, Effect, Option, Random, Result, Scope, Stream, Tracer } from "effect"
 import type { ModelFailure } from "../domain/Errors.ts"
 import type { ModelSpec } from "../domain/Model.ts"
 import {
@@ -55,18 +55,12 @@ export const makeServerCall = (
   const line: Line = { ...limits, upstream, server, endpoint }
   return (model: ModelSpec) =>
     (request: ModelRequest, options: CallOptions = alone): Stream.Stream<ModelPart, ModelFailure> =>
-      // One channel, where Stream.unwrap and Stream.fromPull would be four. The first pull opens the call.
-      Stream.fromChannel(
-        Channel.fromTransform((_, scope) => {
-          let pull: Exchange["pull"] = Effect.flatMap(monotonicSeconds, (calledSeconds) => {
-            const call = { ...line, model, request, options, calledSeconds }
-            return Effect.flatMap(Scope.provide(answer(call), scope), (opened) => {
-              pull = opened
-              return opened
-            })
-          })
-          return Effect.succeed(Effect.suspend(() => pull))
-        })
+      Stream.unwrap(
+        Effect.flatMap(monotonicSeconds, (calledSeconds) =>
+          Effect.map(answer({ ...line, model, request, options, calledSeconds }), ({ pull }) =>
+            Stream.fromPull(Effect.succeed(pull))
+          )
+        )
       )
 }
 
@@ -79,7 +73,7 @@ const answer = Effect.fnUntraced(
     const now = yield* monotonicSeconds
     // The wait for a permit counts as well, so that a queue makes a model slow.
     gate.recordOf(model.id).began(now - calledSeconds, now)
-    return exchange.pull
+    return exchange
   },
   (effect, call) => Effect.catch(effect, (fault) => failWith(call, fault))
 )
@@ -158,8 +152,7 @@ const send = (
     const exchange = new Exchange(reader, {
       timeouts,
       count: () => estimate(request, reader),
-      giveUp: (fault) => Effect.andThen(recordFailure(call, fault), failWith(call, fault)),
-      bypass: options.bypass
+      giveUp: (fault) => Effect.andThen(recordFailure(call, fault), failWith(call, fault))
     })
     const close = Effect.map(monotonicSeconds, (now) => {
       if (exchange.isFinished) {

@@ -1,5 +1,4 @@
 import { Effect, Result, type Scope } from "effect"
-import { Slots } from "../domain/Slots.ts"
 import type { Exchange } from "./Exchange.ts"
 import { type Fault, FirstTokenTimeout } from "./Fault.ts"
 import { statusFault, transportFault } from "./FaultCause.ts"
@@ -61,10 +60,9 @@ export const makeUpstream = Effect.fnUntraced(function* (
     (agent) => Effect.promise(() => agent.destroy())
   )
 
-  const open = new Slots<Exchange>()
+  const open = new Set<Exchange>()
   const post: Upstream["post"] = (to, body, exchange) => {
-    const slot = open.add(exchange)
-    exchange.callWhenEnded(() => open.remove(slot, exchange))
+    open.add(exchange)
     agent.dispatch({ ...to, method: "POST", body, headers: to.headers }, exchange)
   }
   const firstTokenSeconds = Math.min(settings.firstTokenSeconds, settings.fallbackSeconds)
@@ -73,7 +71,10 @@ export const makeUpstream = Effect.fnUntraced(function* (
     Math.min(sweepSecondsMax, firstTokenSeconds / 10, settings.idleSeconds / 10)
   )
   yield* Effect.sync(() => {
-    for (const exchange of open) exchange.tick(sweepSeconds)
+    for (const exchange of open) {
+      if (exchange.hasEnded) open.delete(exchange)
+      else exchange.tick(sweepSeconds)
+    }
   }).pipe(Effect.delay(`${sweepSeconds * 1000} millis`), Effect.forever, Effect.forkScoped)
 
   const ask: Upstream["ask"] = (from, body) =>

@@ -27,7 +27,7 @@ const pauseSchedule = Schedule.spaced("250 millis").pipe(
   Schedule.upTo({ duration: `${pauseSeconds} seconds` })
 )
 
-/** What a response has spent so far. Its generation updates it; it is recorded when the response ends. */
+/** What a response has spent so far. The functions below update it; it is recorded when the response ends. */
 export interface Meter {
   /** The model that was called last. */
   model: ModelSpec
@@ -56,6 +56,21 @@ export const newMeter = (model: ModelSpec): Meter => ({
 export const beginCall = (meter: Meter, model: ModelSpec, prompt: Prompt): void => {
   Object.assign(meter, { model, prompt, text: noText })
 }
+
+/** The text of the call that has begun is counted by its bound. */
+export const readTextOf = (meter: Meter, { text }: Pick<Meter, "text">): void => {
+  meter.text = text
+}
+
+export const countToolCalls = (meter: Meter, calls: number): void => {
+  meter.toolCalls += calls
+}
+
+/** How the response ends; it counts as abandoned until this is noted. */
+export const noteOutcome = (meter: Meter, outcome: Outcome): Effect.Effect<void> =>
+  Effect.sync(() => {
+    meter.outcome = outcome
+  })
 
 export const finishCall = (meter: Meter, usage: ModelUsage): void => {
   Object.assign(meter, { prompt: null, text: noText, usage: sumOf(meter.usage, usage) })

@@ -18,12 +18,14 @@ import type { GenerationPart } from "./Round.ts"
  * events obey the grammar of the wire contract, section 2.
  */
 
-interface EventsState {
+export interface EventsState {
   readonly start: ResponseStart
   /** The items so far, without the open message: all are done, except tool calls that run. */
   readonly output: ReadonlyArray<OutputItem>
-  /** The message that is being written. Its text is known to the generation. */
+  /** The message that is being written. */
   readonly open: ItemId | null
+  /** The text of that message so far, which its deltas have brought. */
+  readonly text: string
   /** The first half of a surrogate pair whose second half may follow. */
   readonly carry: string
   readonly finish: Extract<GenerationPart, { type: "finish" }> | null
@@ -43,7 +45,15 @@ const none: ReadonlyArray<never> = []
 /** The first events, and the state after them. A search of the project's files comes first. */
 export const begin = (start: ResponseStart, search: Search | null = null): Step => {
   const created: EventBody = { type: "response.created", response: startedResponse(start) }
-  const state: EventsState = { start, output: none, open: null, carry: "", finish: null, passages: none }
+  const state: EventsState = {
+    start,
+    output: none,
+    open: null,
+    text: "",
+    carry: "",
+    finish: null,
+    passages: none
+  }
   if (search === null) return [state, [created]]
   const { id, knowledge } = search
   const item = searchCall(id, knowledge, "completed")
@@ -87,14 +97,15 @@ const delta = (id: ItemId, index: number, text: string): EventBody => ({
 
 const addText = (state: EventsState, { carry, text }: StorablePiece, nextId: () => ItemId): Step => {
   const { length: index } = state.output
-  const carrying = carry === state.carry ? state : { ...state, carry }
-  if (text === "") return [carrying, none]
-  if (state.open !== null) return [carrying, [delta(state.open, index, text)]]
+  if (text === "") return [carry === state.carry ? state : { ...state, carry }, none]
+  const written = { ...state, carry, text: state.text + text }
+  if (state.open !== null) return [written, [delta(state.open, index, text)]]
   const id = nextId()
-  return [{ ...carrying, open: id }, [...openMessage(id, index), delta(id, index, text)]]
+  return [{ ...written, open: id }, [...openMessage(id, index), delta(id, index, text)]]
 }
 
-const closeMessage = (state: EventsState, id: ItemId, text: string): Step => {
+const closeMessage = (state: EventsState, id: ItemId): Step => {
+  const { text } = state
   const { length: index } = state.output
   const annotations = citationsIn(text, state.passages)
   const item: OutputMessage = {
@@ -105,7 +116,7 @@ const closeMessage = (state: EventsState, id: ItemId, text: string): Step => {
     content: [{ type: "output_text", text, annotations, logprobs: none }]
   }
   return [
-    { ...state, open: null, output: [...state.output, item] },
+    { ...state, open: null, text: "", output: [...state.output, item] },
     [
       {
         type: "response.output_text.done",
@@ -126,35 +137,33 @@ const andThen = ([state, events]: Step, next: (state: EventsState) => Step): Ste
   return [after, [...events, ...more]]
 }
 
-/** Ends the open message, if there is one, whose text `roundText` returns. */
-const endMessage = (state: EventsState, nextId: () => ItemId, roundText: () => string): Step =>
+/** Ends the open message, if there is one. */
+const endMessage = (state: EventsState, nextId: () => ItemId): Step =>
   andThen(addText(state, { text: storable(state.carry), carry: "" }, nextId), (rested) =>
-    rested.open === null ? [rested, none] : closeMessage(rested, rested.open, storable(roundText()))
+    rested.open === null ? [rested, none] : closeMessage(rested, rested.open)
   )
 
 const finish = (
   state: EventsState,
   part: Extract<GenerationPart, { type: "finish" }>,
-  nextId: () => ItemId,
-  roundText: () => string
+  nextId: () => ItemId
 ): Step =>
-  andThen(endMessage(state, nextId, roundText), (ended) => {
+  andThen(endMessage(state, nextId), (ended) => {
     const last = ended.output.at(-1)?.type
     const finished = { ...ended, finish: part }
     if (last === "message" || last === "function_call") return [finished, none]
     // The answer ends without a text: a message of one empty delta.
     const id = nextId()
     const empty = [...openMessage(id, ended.output.length), delta(id, ended.output.length, "")]
-    return andThen([finished, empty], (opened) => closeMessage(opened, id, ""))
+    return andThen([finished, empty], (opened) => closeMessage(opened, id))
   })
 
 const beginTool = (
   state: EventsState,
   part: Extract<GenerationPart, { type: "tool_begin" }>,
-  nextId: () => ItemId,
-  roundText: () => string
+  nextId: () => ItemId
 ): Step =>
-  andThen(endMessage(state, nextId, roundText), (ended) => {
+  andThen(endMessage(state, nextId), (ended) => {
     const item = begunCall(part)
     return [
       { ...ended, output: [...ended.output, item] },
@@ -173,13 +182,8 @@ const endTool = (state: EventsState, part: Extract<GenerationPart, { type: "tool
   ]
 }
 
-const addFunctionCall = (
-  state: EventsState,
-  part: FunctionPart,
-  nextId: () => ItemId,
-  roundText: () => string
-): Step =>
-  andThen(endMessage(state, nextId, roundText), (ended) => {
+const addFunctionCall = (state: EventsState, part: FunctionPart, nextId: () => ItemId): Step =>
+  andThen(endMessage(state, nextId), (ended) => {
     const { length: index } = ended.output
     const item = functionCall(part)
     return [
@@ -195,28 +199,20 @@ const addFunctionCall = (
     ]
   })
 
-/**
- * What one part adds. A part after the finish adds nothing. `roundText` returns all text of the round that the part belongs to,
- * as the model wrote it.
- */
-export const step = (
-  state: EventsState,
-  part: GenerationPart,
-  nextId: () => ItemId,
-  roundText: () => string
-): Step => {
+/** What one part adds. A part after the finish adds nothing. */
+export const step = (state: EventsState, part: GenerationPart, nextId: () => ItemId): Step => {
   if (state.finish !== null) return [state, none]
   switch (part.type) {
     case "text":
       return addText(state, storablePiece(state.carry, part.text), nextId)
     case "tool_begin":
-      return beginTool(state, part, nextId, roundText)
+      return beginTool(state, part, nextId)
     case "tool_end":
       return endTool(state, part)
     case "function_call":
-      return addFunctionCall(state, part, nextId, roundText)
+      return addFunctionCall(state, part, nextId)
     case "finish":
-      return finish(state, part, nextId, roundText)
+      return finish(state, part, nextId)
   }
 }
 
@@ -224,15 +220,14 @@ export const step = (
 export const steps = (
   state: EventsState,
   parts: ReadonlyArray<GenerationPart>,
-  nextId: () => ItemId,
-  roundText: () => string
+  nextId: () => ItemId
 ): Step => {
   const [only] = parts
-  if (only !== undefined && parts.length === 1) return step(state, only, nextId, roundText)
+  if (only !== undefined && parts.length === 1) return step(state, only, nextId)
   let current = state
   const events: Array<EventBody> = []
   for (const part of parts) {
-    const [next, added] = step(current, part, nextId, roundText)
+    const [next, added] = step(current, part, nextId)
     current = next
     for (const event of added) events.push(event)
   }

@@ -3,6 +3,7 @@ import {
   Cause,
   Channel,
   Clock,
+  Duration,
   Effect,
   Exit,
   Fiber,
@@ -12,24 +13,22 @@ import {
   Stream,
   type Tracer
 } from "effect"
-import { type Deadline, joinBy } from "../domain/Deadlines.ts"
-import type { ModelFailure } from "../domain/Errors.ts"
+import type { ModelFailure, TurnLeaseLost } from "../domain/Errors.ts"
 import type { ItemId } from "../domain/Ids.ts"
 import type { ModelSpec } from "../domain/Model.ts"
-import { alone, type CallOptions, type TextBypass } from "../domain/ModelCall.ts"
+import { alone, type CallOptions } from "../domain/ModelCall.ts"
 import { secondsBetween } from "../domain/Monotonic.ts"
 import { onClose } from "../domain/onClose.ts"
 import { adviceOn } from "../providers/Fault.ts"
 import { operationDuration } from "../telemetry/Instruments.ts"
 import { traced } from "../telemetry/traced.ts"
-import { beginCall, type Meter } from "./Accounting.ts"
+import { beginCall, type Meter, noteOutcome } from "./Accounting.ts"
 import type { Budget } from "./AnswerBound.ts"
 import type { Attempt } from "./Attempts.ts"
 import type { CallRules } from "./CallRules.ts"
-import type { Outlet } from "./Outlet.ts"
 import type { CheckOutput } from "./OutputCheck.ts"
-import { failureOf, type GenerationPart, type OpenCall, type PullParts } from "./Round.ts"
-import { pullRounds } from "./Rounds.ts"
+import { failureOf, type GenerationError, type GenerationPart, type OpenCall } from "./Round.ts"
+import { roundsOf } from "./Rounds.ts"
 import type { RunTool } from "./ToolCalls.ts"
 
 /**
@@ -111,10 +110,7 @@ const never = () => null
 /** An answer whose model is fixed: it has put something out, or was waited for long enough. */
 export interface Generation {
   readonly model: ModelSpec
-  readonly pull: PullParts
-  /** The text that was shown of the latest round, which wrote the parts that were pulled last. */
-  readonly roundText: () => string
-  readonly outlet: Outlet<GenerationPart>
+  readonly parts: Stream.Stream<GenerationPart, GenerationError>
 }
 
 /** What the waiting request and the attempts know of each other. */
@@ -134,9 +130,8 @@ const openCall = Effect.fnUntraced(function* (
   const own = yield* Scope.fork(scope)
   const { failed, finished, span } = yield* Scope.provide(recordCall(model, request.maxOutputTokens), own)
   beginCall(meter, model, request)
-  const bypass: TextBypass = { take: null }
   // Stream.toPull would merge the whole context at every pull.
-  const upstream = yield* Channel.toPullScoped(Stream.toChannel(stream(request, { ...options, bypass })), own)
+  const upstream = yield* Channel.toPullScoped(Stream.toChannel(stream(request, options)), own)
   const pullOr = (detail: string) =>
     Effect.catch(upstream, (error) => {
       const failure = Cause.isDone(error) ? failureOf(model, "no_finish", detail) : error
@@ -150,7 +145,6 @@ const openCall = Effect.fnUntraced(function* (
   const call: OpenCall = {
     first,
     pull: pullOr("the stream ended without a finish"),
-    bypass,
     finished,
     failed,
     close: Scope.close(own, Exit.void)
@@ -196,15 +190,17 @@ const firstCall = (
 }
 
 /**
- * Starts an answer. Succeeds at the first output of a model, or after the silence that `deadline` allows, with the model that is
+ * Starts an answer. Succeeds at the first output of a model, or after `beginSeconds` of silence, with the model that is
  * being tried then. Until it succeeds a failing model is replaced by the next attempt, and the last one's failure is the result;
  * afterwards the model is fixed. Everything upstream ends with the scope.
  */
 export const generate = traced("Generation.generate")(
   Effect.fnUntraced(function* (options: {
     readonly attempts: Arr.NonEmptyReadonlyArray<Attempt>
-    /** Until the stream begins. */
-    readonly deadline: Deadline
+    /** Fails when the turn can't be stored any more; never succeeds. */
+    readonly lost: Effect.Effect<never, TurnLeaseLost>
+    /** How long the stream waits for a first output before it begins. */
+    readonly beginSeconds: number
     readonly runTool: RunTool
     readonly rules: CallRules
     readonly check: CheckOutput | null
@@ -212,30 +208,32 @@ export const generate = traced("Generation.generate")(
     readonly meter: Meter
     readonly budget: Budget
   }): Effect.fn.Return<Generation, ModelFailure, Scope.Scope> {
-    const { attempts, budget, check, deadline, meter, nextItemId, rules, runTool } = options
-    const scope = yield* Effect.scope
+    const { attempts, beginSeconds, budget, check, lost, meter, nextItemId, rules, runTool } = options
+    const scope = yield* Scope.fork(yield* Effect.scope)
     const [first, ...fallbacks] = attempts
     const progress: Progress = { attempt: first, isFixed: false }
     const fiber = yield* Effect.forkIn(firstCall(fallbacks, scope, progress, meter), scope, {
       startImmediately: true
     })
-    const call = yield* Effect.tapError(joinBy(fiber, deadline), () =>
-      Effect.sync(() => void (meter.outcome = "failed"))
+    const call = yield* Fiber.join(fiber).pipe(
+      Effect.timeoutOption(Duration.seconds(beginSeconds)),
+      Effect.tapError(() => noteOutcome(meter, "failed"))
     )
     progress.isFixed = true
-    const rounds = pullRounds({
+    const answer = {
       // What a shorter prompt would be made from is needed no longer.
       attempt: { ...progress.attempt, shorter: never },
-      call: Option.isSome(call) ? Effect.succeed(call.value) : Fiber.join(fiber),
-      open: (attempt) => openCall(attempt, alone, scope, meter),
+      open: (attempt: Attempt) => openCall(attempt, alone, scope, meter),
       runTool,
       rules,
       check,
       nextItemId,
       meter,
       budget,
-      scope
-    })
-    return { model: progress.attempt.model, ...rounds }
+      scope,
+      lost
+    }
+    const opened = Option.isSome(call) ? Effect.succeed(call.value) : Fiber.join(fiber)
+    return { model: progress.attempt.model, parts: roundsOf(answer, opened) }
   })
 )

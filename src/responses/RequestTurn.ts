@@ -1,7 +1,6 @@
 import { Context, Effect, Layer, type Scope } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { Conversations, type CommitTurn } from "../conversations/Conversations.ts"
-import { type Alarm, noAlarm } from "../domain/Alarm.ts"
 import type { ConversationState, OpenTurn } from "../domain/Conversation.ts"
 import {
   type ConversationBusy,
@@ -24,8 +23,8 @@ interface OpenedTurn {
   /** To be run where the client doesn't see the conversation after all: a new one without a turn goes again. */
   readonly forget: Effect.Effect<void>
   readonly commit: (content: CommitTurn) => Effect.Effect<void, TurnLeaseLost | DatabaseUnavailable>
-  /** Raised when the turn can't be stored any more. */
-  readonly lost: Alarm<TurnLeaseLost>
+  /** Fails when the turn can't be stored any more; never succeeds. */
+  readonly lost: Effect.Effect<never, TurnLeaseLost>
 }
 
 /** Whether the request and its answer are stored. */
@@ -46,7 +45,7 @@ const notStored = (turn: ConversationState): OpenedTurn => ({
   stored: Effect.void,
   forget: Effect.void,
   commit: () => Effect.void,
-  lost: noAlarm
+  lost: Effect.never
 })
 
 type TurnDemands = Pick<Demands, "branches" | "passingInstructions" | "replaces">
@@ -159,7 +158,7 @@ export class RequestTurn extends Context.Service<
           forget: Effect.void,
           commit: (content) => conversations.commitBranch({ userId, source: state, conversationId }, content),
           // No other request knows the new conversation.
-          lost: noAlarm
+          lost: Effect.never
         }
         return branch
       })

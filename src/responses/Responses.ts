@@ -4,9 +4,7 @@ import type { ResponseObject } from "../api/ResponseObject.ts"
 import { Conversations } from "../conversations/Conversations.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { CurrentUser } from "../domain/Account.ts"
-import type { Alarm } from "../domain/Alarm.ts"
 import type { ConversationState } from "../domain/Conversation.ts"
-import { makeDeadlines } from "../domain/Deadlines.ts"
 import type * as Errors from "../domain/Errors.ts"
 import { type ConversationId, ResponseId, type UserId } from "../domain/Ids.ts"
 import { makeNextUuid } from "../domain/OrderedUuids.ts"
@@ -19,7 +17,7 @@ import { Toolkit } from "../tools/Toolkit.ts"
 import { Accounting } from "./Accounting.ts"
 import { AttachedFiles } from "./AttachedFiles.ts"
 import { Attempts } from "./Attempts.ts"
-import { eventsOf, type GenerationFailure } from "./EventStream.ts"
+import { collect, eventsOf, type GenerationFailure } from "./EventStream.ts"
 import { answeredCalls } from "./FunctionItems.ts"
 import { generate } from "./Generation.ts"
 import {
@@ -33,7 +31,6 @@ import { ItemIds } from "./ItemIds.ts"
 import { JsonSchemas } from "./JsonSchemas.ts"
 import { namingDocument } from "./LongDocument.ts"
 import { makeOffers } from "./Offers.ts"
-import { Outlet } from "./Outlet.ts"
 import { outputCheck } from "./OutputCheck.ts"
 import { ProjectKnowledge } from "./ProjectKnowledge.ts"
 import { filesOf } from "./PromptMessages.ts"
@@ -66,7 +63,7 @@ type RequestFailure =
   | Errors.ModelFailure
   | Errors.DatabaseUnavailable
 
-/** A response that has begun. Its events end with `response.completed`, or fail. */
+/** A response that has begun. Its events end with `response.completed`, or fail, also when the conversation's lease is lost. */
 interface BegunResponse {
   readonly id: ResponseId
   readonly conversationId: ConversationId
@@ -74,12 +71,6 @@ interface BegunResponse {
   /** In milliseconds since 1970. */
   readonly createdAt: number
   readonly events: Stream.Stream<EventBody, GenerationFailure>
-  /** To be opened for deltas by what runs `events`, which then has only those that it does not take. */
-  readonly outlet: Outlet<EventBody>
-  /** Raised when the conversation's lease is lost, so that the turn can't be stored any more. */
-  readonly lost: Alarm<Errors.TurnLeaseLost>
-  /** To be run where it fails before the client has seen any of it: a conversation that it created goes again. */
-  readonly forget: Effect.Effect<void>
 }
 
 /**
@@ -93,12 +84,17 @@ export class Responses extends Context.Service<
       request: ResponseRequest,
       demands?: Demands
     ) => Effect.Effect<BegunResponse, RequestFailure, CurrentUser | Scope.Scope>
+    /** The whole response, which is the same events folded. A conversation that was created for one that fails is removed. */
+    readonly answer: (
+      request: ResponseRequest,
+      demands?: Demands
+    ) => Effect.Effect<ResponseObject, RequestFailure | GenerationFailure, CurrentUser | Scope.Scope>
   }
 >()("parley/responses/Responses") {
   static readonly layerNoDeps = Layer.effect(
     Responses,
     Effect.gen(function* () {
-      const deadline = yield* makeDeadlines((yield* AppConfig).stream.beginSeconds * 1000)
+      const { beginSeconds } = (yield* AppConfig).stream
       const accounting = yield* Accounting
       const attachedFiles = yield* AttachedFiles
       const attempts = yield* Attempts
@@ -130,7 +126,7 @@ export class Responses extends Context.Service<
         return { items, calls }
       })
 
-      const create = traced("Responses.create")(
+      const begin = traced("Responses.create")(
         Effect.fnUntraced(function* (request: ResponseRequest, demands: Demands = {}) {
           const caller = yield* CurrentUser
           const { userId } = caller
@@ -182,7 +178,7 @@ export class Responses extends Context.Service<
             runTool: withNamedAddresses(offer.run(toolkit.run), { ...parts, history }),
             nextItemId
           }
-          const generation = yield* generate({ ...account, ...rounds, deadline })
+          const generation = yield* generate({ ...account, ...rounds, lost: opened.lost, beginSeconds })
           // The conversation's row was being written meanwhile; the client sees nothing before it is stored.
           yield* opened.stored
 
@@ -194,14 +190,20 @@ export class Responses extends Context.Service<
               turnContent(response, { items, prepared, calls, systemMessage: kept, echo: demands.echo })
             )
           const { meter } = account
-          const outlet = new Outlet<EventBody>()
-          const events = eventsOf({ start, generation, search, store, meter, onOutput, nextItemId, outlet })
-          const { forget, lost } = opened
-          return { ...start, events, outlet, lost, forget } satisfies BegunResponse
+          const events = eventsOf({ start, generation, search, store, meter, onOutput, nextItemId })
+          return { begun: { ...start, events } satisfies BegunResponse, forget: opened.forget }
         })
       )
 
-      return Responses.of({ create })
+      const create: Responses["Service"]["create"] = (request, demands) =>
+        Effect.map(begin(request, demands), ({ begun }) => begun)
+
+      const answer: Responses["Service"]["answer"] = (request, demands) =>
+        Effect.flatMap(begin(request, demands), ({ begun, forget }) =>
+          Effect.onError(collect(begun.events), () => forget)
+        )
+
+      return Responses.of({ create, answer })
     })
   )
 

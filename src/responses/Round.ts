@@ -1,5 +1,6 @@
-import { type Array as Arr, Effect } from "effect"
-import { ModelFailure, type OutputMismatch, type ServerBusy } from "../domain/Errors.ts"
+import { type Array as Arr, Effect, type Scope } from "effect"
+import { ModelFailure, type OutputMismatch, type ServerBusy, type TurnLeaseLost } from "../domain/Errors.ts"
+import type { ItemId } from "../domain/Ids.ts"
 import type { ModelSpec } from "../domain/Model.ts"
 import type {
   EndReason,
@@ -8,41 +9,34 @@ import type {
   ModelMessage,
   ModelPart,
   ModelUsage,
-  TextBypass,
   ToolCall
 } from "../domain/ModelCall.ts"
 import { estimateTokens } from "../domain/Tokens.ts"
 import { countPromptTokens } from "../providers/Tokenizer.ts"
-import { finishCall, type Meter } from "./Accounting.ts"
-import { type AnswerBound, type Budget, makeAnswerBound } from "./AnswerBound.ts"
+import type { Meter } from "./Accounting.ts"
+import type { AnswerBound, Budget } from "./AnswerBound.ts"
 import { type Attempt, continued } from "./Attempt.ts"
 import type { FunctionPart } from "./CallItems.ts"
 import { type CallRules, functionsOnly, laterOptions } from "./CallRules.ts"
-import type { Outlet } from "./Outlet.ts"
+import type { CheckOutput } from "./OutputCheck.ts"
 import { messagesTokens } from "./PromptMessages.ts"
-import type { ToolPart } from "./ToolCalls.ts"
+import type { RunTool, ToolPart } from "./ToolCalls.ts"
 
-/** What a generation yields, whole or piece by piece. */
+/** What a generation yields, whole or piece by piece. The last part of all is a `finish`. */
 export type GenerationPart =
   | { readonly type: "text"; readonly text: string }
   | ToolPart
   | FunctionPart
   | { readonly type: "finish"; readonly reason: EndReason; readonly usage: ModelUsage }
 
-/** The next parts. The last one of all is a `finish`. */
-export type PullParts = Effect.Effect<
-  ReadonlyArray<GenerationPart>,
-  ModelFailure | OutputMismatch | ServerBusy
->
+export type GenerationError = ModelFailure | OutputMismatch | ServerBusy | TurnLeaseLost
 
-type ModelParts = Arr.NonEmptyReadonlyArray<ModelPart>
+export type ModelParts = Arr.NonEmptyReadonlyArray<ModelPart>
 
 /** A call of a model whose first parts have arrived. */
 export interface OpenCall {
   readonly first: ModelParts
   readonly pull: Effect.Effect<ModelParts, ModelFailure>
-  /** Text goes here while `pull` waits, where the model's server can do so. */
-  readonly bypass: TextBypass
   /** Notes that the model has finished. */
   readonly finished: (reason: FinishReason, usage: ModelUsage) => void
   /** Notes that the call failed; the first time counts. */
@@ -60,27 +54,50 @@ export const failureOf = (
   detail: string
 ): ModelFailure => new ModelFailure({ reason, detail, provider: model.provider, model: model.id })
 
-/** One call of the model, and what it has asked for. */
+/** One call of the model, and what it has asked for so far. */
 export interface Round {
   readonly attempt: Attempt
-  /** Its next parts; the first pull opens the call. */
-  pull: PullParts
+  readonly call: OpenCall
   readonly bound: AnswerBound
-  readonly toolCalls: Array<ToolCall>
+  readonly toolCalls: ReadonlyArray<ToolCall>
 }
+
+/** Opens the call of a round. */
+export type Opening = Effect.Effect<OpenCall, ModelFailure>
 
 /** What the rounds of one answer share. */
 export interface Answer {
+  /** The attempt of the first round. */
+  readonly attempt: Attempt
+  /** Opens the call of a later round. */
+  readonly open: (attempt: Attempt) => Opening
+  readonly runTool: RunTool
+  readonly rules: CallRules
+  /** Checks the text of the last round; null if any text will do. */
+  readonly check: CheckOutput | null
+  readonly nextItemId: () => ItemId
   readonly meter: Meter
   readonly budget: Budget
-  readonly offersTools: boolean
-  /** Whether the text is shown only when it has been checked. */
-  readonly withholdsText: boolean
-  /** Takes text that may be shown as it is, while it is ready. */
-  readonly outlet: Outlet<GenerationPart>
-  /** What follows the end of a round: its tool calls, or the end of the answer. */
-  readonly conclude: (finish: ModelFinish) => PullParts
+  /** Calls of models and tools end with it. */
+  readonly scope: Scope.Scope
+  /** Fails when the turn can't be stored any more; never succeeds. */
+  readonly lost: Effect.Effect<never, TurnLeaseLost>
 }
+
+export const tokensLeft = ({ attempt, meter }: Answer): number =>
+  attempt.request.maxOutputTokens - meter.usage.outputTokens
+
+/** Whether the text is shown only when it has been checked. */
+export const withholdsText = ({ attempt, check }: Answer): boolean =>
+  check !== null && attempt.model.structuredOutput !== true
+
+export const offersTools = ({ attempt }: Answer): boolean => attempt.request.tools.length > 0
+
+/** What a round has cost. Of an answer that was cut, the prompt is counted here. */
+export const roundUsage = ({ attempt, bound }: Round, { usage }: ModelFinish): Effect.Effect<ModelUsage> =>
+  bound.isCut()
+    ? Effect.map(countPromptTokens(attempt.request), (inputTokens) => ({ ...usage, inputTokens }))
+    : Effect.succeed(usage)
 
 /** Follows the results of the last round that may call tools. */
 const lastRoundNote =
@@ -125,97 +142,4 @@ export const endOf = (reason: FinishReason, isLimited: boolean): EndReason => {
   // The last round may contain calls that it was not offered; its text is the answer then.
   if (reason === "tool_calls") return "stop"
   return reason === "length" && isLimited ? "token_limit" : reason
-}
-
-/** What a round has cost. Of an answer that was cut, the prompt is counted here. */
-const roundUsage = ({ attempt, bound }: Round, { usage }: ModelFinish): Effect.Effect<ModelUsage> =>
-  bound.isCut()
-    ? Effect.map(countPromptTokens(attempt.request), (inputTokens) => ({ ...usage, inputTokens }))
-    : Effect.succeed(usage)
-
-/**
- * Returns the text that the bound admitted, keeps the tool calls, and concludes the round at its finish. Of a whole answer that came at
- * once its text is returned first, and the next pull concludes: a client doesn't wait for what ends the call.
- */
-const take = (
-  answer: Answer,
-  round: Round,
-  call: OpenCall,
-  parts: ReadonlyArray<ModelPart>,
-  isFirst: boolean
-): PullParts => {
-  const texts: Array<GenerationPart> = []
-  let end: ModelFinish | null = null
-  for (const part of parts) {
-    if (part.type === "text") {
-      if (!answer.withholdsText) texts.push(part)
-    } else if (part.type === "tool_call") round.toolCalls.push(part.call)
-    else {
-      // Before the call is closed, or it would be recorded as cancelled.
-      call.finished(part.reason, part.usage)
-      end = part
-    }
-  }
-  if (!answer.offersTools && round.toolCalls.length > 0) {
-    call.failed("malformed")
-    return Effect.fail(failureOf(round.attempt.model, "malformed", "a tool call, though no tool was offered"))
-  }
-  if (end === null) return Effect.succeed(texts)
-  const finish = end
-  // The rest of the server's stream doesn't matter, and tools may take long.
-  const concluded = Effect.andThen(
-    call.close,
-    Effect.flatMap(roundUsage(round, finish), (usage) => {
-      finishCall(answer.meter, usage)
-      return answer.conclude(finish)
-    })
-  )
-  if (texts.length === 0) return concluded
-  if (!isFirst) return Effect.map(concluded, (more) => [...texts, ...more])
-  round.pull = concluded
-  return Effect.succeed(texts)
-}
-
-const nothing: ReadonlyArray<GenerationPart> = []
-
-const isText = (part: ModelPart) => part.type === "text"
-
-/** Nearly always it is one. */
-const textsOf = (parts: ReadonlyArray<ModelPart>): ReadonlyArray<GenerationPart> => {
-  const [only] = parts
-  return parts.length === 1 && only?.type === "text" ? [only] : parts.filter(isText)
-}
-
-export const beginRound = (
-  answer: Answer,
-  attempt: Attempt,
-  opening: Effect.Effect<OpenCall, ModelFailure>
-): Round => {
-  const { budget, meter, outlet } = answer
-  const { promptTokens, request } = attempt
-  const bound = makeAnswerBound(request.maxOutputTokens, {
-    tokens: () => budget.room(promptTokens),
-    more: budget.more(promptTokens, request.maxOutputTokens)
-  })
-
-  const receive = (call: OpenCall, parts: ModelParts, isFirst = false): PullParts => {
-    if (bound.passes(parts)) return Effect.succeed(answer.withholdsText ? nothing : textsOf(parts))
-    return Effect.flatMap(bound.admit(parts), (admitted) => take(answer, round, call, admitted, isFirst))
-  }
-
-  /** Text that comes while the answer waits for it, and that may surely be shown. */
-  const bypassed = (parts: ReadonlyArray<ModelPart>): boolean => {
-    if (!outlet.isReady() || !bound.passes(parts)) return false
-    outlet.show(textsOf(parts))
-    return true
-  }
-
-  const open = Effect.flatMap(opening, (call) => {
-    round.pull = Effect.flatMap(call.pull, (parts) => receive(call, parts))
-    meter.text = bound.text
-    if (!answer.withholdsText) call.bypass.take = bypassed
-    return receive(call, call.first, true)
-  })
-  const round: Round = { attempt, pull: open, bound, toolCalls: [] }
-  return round
 }

@@ -1,196 +1,272 @@
-import { Array as Arr, Effect, Scope } from "effect"
-import type { ModelFailure } from "../domain/Errors.ts"
+import { Array as Arr, Effect, Option, Scope, Stream } from "effect"
 import { OutputMismatch } from "../domain/Errors.ts"
 import type { ItemId } from "../domain/Ids.ts"
-import type { FinishReason, ModelFinish, ModelMessage, ModelUsage, ToolCall } from "../domain/ModelCall.ts"
-import type { Meter } from "./Accounting.ts"
-import type { Budget } from "./AnswerBound.ts"
-import type { Attempt } from "./Attempts.ts"
-import { type CallRules, sortCalls } from "./CallRules.ts"
-import { Outlet } from "./Outlet.ts"
-import { type CheckOutput, repairing, unfenced } from "./OutputCheck.ts"
+import type { FinishReason, ModelFinish, ModelMessage, ModelPart, ToolCall } from "../domain/ModelCall.ts"
+import { countToolCalls, finishCall, readTextOf } from "./Accounting.ts"
+import { makeAnswerBound } from "./AnswerBound.ts"
+import type { Attempt } from "./Attempt.ts"
+import { sortCalls } from "./CallRules.ts"
+import { repairing, unfenced } from "./OutputCheck.ts"
 import {
   type Answer,
-  beginRound,
   endOf,
+  failureOf,
   following,
+  type GenerationError,
   type GenerationPart,
+  type ModelParts,
+  offersTools,
   type OpenCall,
-  type PullParts,
+  type Opening,
   roomForResults,
-  type Round
+  type Round,
+  roundUsage,
+  tokensLeft,
+  withholdsText
 } from "./Round.ts"
-import { functionParts, type RunningCalls, type RunTool, runCalls, toolRoundsMax } from "./ToolCalls.ts"
+import { functionParts, type RunningCalls, runCalls, toolRoundsMax } from "./ToolCalls.ts"
 
-interface AnswerOptions {
-  readonly attempt: Attempt
-  readonly call: Effect.Effect<OpenCall, ModelFailure>
-  /** Opens the call of a later round. */
-  readonly open: (attempt: Attempt) => Effect.Effect<OpenCall, ModelFailure>
-  readonly runTool: RunTool
-  readonly rules: CallRules
-  /** Checks the text of the last round; null if any text will do. */
-  readonly check: CheckOutput | null
-  readonly nextItemId: () => ItemId
-  readonly meter: Meter
-  readonly budget: Budget
-  readonly scope: Scope.Scope
+/** What is counted over all rounds of an answer. */
+interface Counts {
+  readonly rounds: number
+  /** Whether a token limit leaves the answer less room than the request asked for. */
+  readonly isLimited: boolean
+  /** Whether the text was written a second time because it didn't pass the check. */
+  readonly isRepaired: boolean
 }
 
-/** The end of an answer whose last calls the client runs. */
-const handedOver = (
-  calls: ReadonlyArray<GenerationPart>,
-  usage: ModelUsage
-): ReadonlyArray<GenerationPart> => [...calls, { type: "finish", reason: "tool_calls", usage }]
+/** An answer between two pulls. */
+type State = Counts &
+  (
+    | { readonly at: "calling"; readonly attempt: Attempt; readonly call: Opening }
+    | { readonly at: "writing"; readonly round: Round }
+    /** The round's last text has been handed over, and nothing of what follows its end. */
+    | { readonly at: "ending"; readonly round: Round; readonly end: ModelFinish }
+    | {
+        readonly at: "running"
+        readonly round: Round
+        readonly running: RunningCalls
+        /** The calls of the same round that the client is to run. */
+        readonly functions: ReadonlyArray<ToolCall>
+      }
+    | { readonly at: "over" }
+  )
+
+type Step = readonly [parts: ReadonlyArray<GenerationPart>, next: State]
+type StepEffect = Effect.Effect<Step, GenerationError>
+
+const nothing: ReadonlyArray<GenerationPart> = []
+
+const countsOf = ({ isLimited, isRepaired, rounds }: State): Counts => ({ rounds, isLimited, isRepaired })
+
+const over = (state: State, parts: ReadonlyArray<GenerationPart>): Step => [
+  parts,
+  { ...countsOf(state), at: "over" }
+]
+
+const ownCallsLeft = ({ meter, rules }: Answer, { rounds }: Counts): number =>
+  rounds > toolRoundsMax ? 0 : rules.ownCallsMax - meter.toolCalls
+
+const isText = (part: ModelPart) => part.type === "text"
 
 const textParts = (text: string): ReadonlyArray<GenerationPart> =>
-  text === "" ? [] : [{ type: "text", text }]
+  text === "" ? nothing : [{ type: "text", text }]
 
-/** An answer as it goes on, from round to round. */
-class Rounds {
-  round: Round
-  readonly outlet = new Outlet<GenerationPart>()
-  /** The text of the last round as it is shown, where it was withheld. */
-  shown: string | null = null
-  private running: RunningCalls | null = null
-  private functionCalls: ReadonlyArray<ToolCall> = []
-  private rounds = 1
-  private isRepaired = false
-  private isLimited: boolean
-  private readonly options: AnswerOptions
-  private readonly answer: Answer
+const finishPart = ({ meter }: Answer, state: State, round: Round, reason: FinishReason): GenerationPart => {
+  const isLimited = state.isLimited || round.bound.isOutOfTokens()
+  return { type: "finish", reason: endOf(reason, isLimited), usage: meter.usage }
+}
 
-  constructor(options: AnswerOptions) {
-    const { attempt, budget, check, meter } = options
-    this.options = options
-    this.isLimited = attempt.isLimited
-    this.answer = {
-      meter,
-      budget,
-      offersTools: attempt.request.tools.length > 0,
-      withholdsText: check !== null && attempt.model.structuredOutput !== true,
-      outlet: this.outlet,
-      conclude: (finish) => this.conclude(finish)
-    }
-    this.round = beginRound(this.answer, attempt, options.call)
+/** What comes next of an answer. */
+const step = (answer: Answer, state: State): StepEffect => {
+  switch (state.at) {
+    case "calling":
+      return Effect.raceFirst(
+        Effect.flatMap(state.call, (call) => begin(answer, state, state.attempt, call)),
+        answer.lost
+      )
+    case "writing":
+      return Effect.flatMap(Effect.raceFirst(state.round.call.pull, answer.lost), (parts) =>
+        receive(answer, state, state.round, parts)
+      )
+    case "ending":
+      return conclude(answer, state, state.round, state.end)
+    case "running":
+      return state.running.isOver()
+        ? afterCalls(answer, state)
+        : Effect.raceFirst(
+            Effect.map(state.running.ended, (parts): Step => [parts, state]),
+            answer.lost
+          )
+    case "over":
+      return Effect.succeed([nothing, state])
   }
+}
 
-  next(): PullParts {
-    if (this.running === null) return this.round.pull
-    if (!this.running.isOver()) return this.running.ended
-    return this.functionCalls.length > 0
-      ? Effect.succeed(this.handOver(this.running.lastId))
-      : this.followResults(this.running.messages())
+const begin = (answer: Answer, state: State, attempt: Attempt, call: OpenCall): StepEffect => {
+  const { promptTokens, request } = attempt
+  const bound = makeAnswerBound(request.maxOutputTokens, {
+    tokens: () => answer.budget.room(promptTokens),
+    more: answer.budget.more(promptTokens, request.maxOutputTokens)
+  })
+  readTextOf(answer.meter, bound)
+  const writing: State = { ...countsOf(state), at: "writing", round: { attempt, call, bound, toolCalls: [] } }
+  return receive(answer, writing, writing.round, call.first, true)
+}
+
+/** Nearly all parts are text that may be shown as it is. */
+const receive = (
+  answer: Answer,
+  state: State,
+  round: Round,
+  parts: ModelParts,
+  isFirst = false
+): StepEffect =>
+  round.bound.passes(parts)
+    ? Effect.succeed([withholdsText(answer) ? nothing : parts.filter(isText), state])
+    : Effect.flatMap(round.bound.admit(parts), (admitted) => take(answer, state, round, admitted, isFirst))
+
+/**
+ * Takes the parts that the bound admitted, and concludes the round at its finish. Of a whole answer that came at once the text is
+ * handed over first: a client doesn't wait for what ends the call.
+ */
+const take = (
+  answer: Answer,
+  state: State,
+  before: Round,
+  parts: ReadonlyArray<ModelPart>,
+  isFirst: boolean
+): StepEffect => {
+  const texts = withholdsText(answer) ? nothing : parts.filter(isText)
+  const calls = parts.flatMap((part) => (part.type === "tool_call" ? [part.call] : []))
+  const end = parts.find((part) => part.type === "finish")
+  const round = calls.length === 0 ? before : { ...before, toolCalls: [...before.toolCalls, ...calls] }
+  // Before the call is closed, or it would be recorded as cancelled.
+  if (end !== undefined) round.call.finished(end.reason, end.usage)
+  if (!offersTools(answer) && calls.length > 0) {
+    round.call.failed("malformed")
+    return Effect.fail(failureOf(round.attempt.model, "malformed", "a tool call, though no tool was offered"))
   }
+  if (end === undefined) return Effect.succeed([texts, { ...countsOf(state), at: "writing", round }])
+  if (texts.length > 0 && isFirst)
+    return Effect.succeed([texts, { ...countsOf(state), at: "ending", round, end }])
+  const concluded = conclude(answer, state, round, end)
+  return texts.length === 0
+    ? concluded
+    : Effect.map(concluded, ([more, next]): Step => [[...texts, ...more], next])
+}
 
-  private tokensLeft(): number {
-    return this.options.attempt.request.maxOutputTokens - this.options.meter.usage.outputTokens
-  }
-
-  private ownCallsLeft(): number {
-    const { meter, rules } = this.options
-    return this.rounds > toolRoundsMax ? 0 : rules.ownCallsMax - meter.toolCalls
-  }
-
-  private finish(reason: FinishReason): GenerationPart {
-    const isLimited = this.isLimited || this.round.bound.isOutOfTokens()
-    return { type: "finish", reason: endOf(reason, isLimited), usage: this.options.meter.usage }
-  }
-
-  /** Ends the answer with the calls that the client runs, the service's own of the same round before them. */
-  private handOver(before: ItemId | null): ReadonlyArray<GenerationPart> {
-    const { meter, nextItemId } = this.options
-    return handedOver(functionParts(this.functionCalls, before, nextItemId), meter.usage)
-  }
-
-  private conclude(end: ModelFinish): PullParts {
-    const { meter, nextItemId, rules, runTool, scope } = this.options
-    const { attempt, bound, toolCalls } = this.round
-    if (end.reason !== "tool_calls") return this.settle(end)
-    const { functions, own } = sortCalls(toolCalls, rules, attempt.request.options, this.ownCallsLeft())
-    this.functionCalls = functions
+/** What follows the end of a round: its tool calls, or the end of the answer. */
+const conclude = (answer: Answer, state: State, round: Round, end: ModelFinish): StepEffect =>
+  Effect.gen(function* () {
+    const { meter, nextItemId, rules, runTool, scope } = answer
+    // The rest of the server's stream doesn't matter, and tools may take long.
+    yield* round.call.close
+    finishCall(meter, yield* roundUsage(round, end))
+    if (end.reason !== "tool_calls") return yield* settle(answer, state, round, end)
+    const { options } = round.attempt.request
+    const { functions, own } = sortCalls(round.toolCalls, rules, options, ownCallsLeft(answer, state))
     if (!Arr.isReadonlyArrayNonEmpty(own)) {
-      return functions.length === 0 ? this.settle(end) : Effect.succeed(this.handOver(null))
+      if (functions.length === 0) return yield* settle(answer, state, round, end)
+      return over(state, handedOver(answer, functions, null))
     }
-    if (functions.length === 0 && this.tokensLeft() <= 0) return Effect.succeed([this.finish("length")])
-    meter.toolCalls += own.length
-    const room = roomForResults(this.round, this.tokensLeft())
-    return runCalls(runTool, nextItemId, bound.text(), own, room).pipe(
-      Effect.provideService(Scope.Scope, scope),
-      Effect.map((begun) => {
-        this.running = begun
-        return begun.begun
-      })
+    if (functions.length === 0 && tokensLeft(answer) <= 0)
+      return over(state, [finishPart(answer, state, round, "length")])
+    countToolCalls(meter, own.length)
+    const room = roomForResults(round, tokensLeft(answer))
+    const running = yield* runCalls(runTool, nextItemId, round.bound.text(), own, room).pipe(
+      Scope.provide(scope)
     )
-  }
+    return [running.begun, { ...countsOf(state), at: "running", round, running, functions }]
+  })
 
-  /** The end of the answer, unless its text has to be written again. */
-  private settle({ isRefusal, reason }: ModelFinish): PullParts {
-    const { check } = this.options
-    const text = this.round.bound.text()
-    const finish = this.finish(isRefusal === true && check !== null ? "content_filter" : reason)
-    if (check === null) return Effect.succeed([finish])
-    // An answer that was cut or refused is what it is.
-    if (finish.type === "finish" && finish.reason !== "stop") return Effect.succeed(this.show(text, finish))
-    const output = this.answer.withholdsText ? unfenced(text) : text
-    return Effect.flatMap(check(output), (mismatch) => {
-      if (mismatch === null) return Effect.succeed(this.show(output, finish))
-      const failure = new OutputMismatch({ mismatch })
-      if (!this.answer.withholdsText || this.isRepaired) return Effect.fail(failure)
-      this.isRepaired = true
-      const again = repairing(this.round.attempt, text, mismatch, this.tokensLeft())
-      return this.follow(again, () => Effect.fail(failure))
-    })
-  }
+/** Ends the answer with the calls that the client runs, the service's own of the same round before them. */
+const handedOver = (
+  { meter, nextItemId }: Answer,
+  functions: ReadonlyArray<ToolCall>,
+  before: ItemId | null
+): ReadonlyArray<GenerationPart> => [
+  ...functionParts(functions, before, nextItemId),
+  { type: "finish", reason: "tool_calls", usage: meter.usage }
+]
 
-  private show(text: string, finish: GenerationPart): ReadonlyArray<GenerationPart> {
-    if (!this.answer.withholdsText) return [finish]
-    this.shown = text
-    return [...textParts(text), finish]
-  }
+/** All calls of a round have ended. */
+const afterCalls = (answer: Answer, state: Extract<State, { at: "running" }>): StepEffect => {
+  const { functions, round, running } = state
+  return functions.length > 0
+    ? Effect.succeed(over(state, handedOver(answer, functions, running.lastId)))
+    : followResults(answer, state, round, running.messages())
+}
 
-  /** Begins the round that follows the results of tool calls, unless no tokens are left for it. */
-  private followResults(results: ReadonlyArray<ModelMessage>): PullParts {
-    const isLast = this.rounds >= toolRoundsMax || this.ownCallsLeft() <= 0
-    const next = following(this.round, results, this.tokensLeft(), this.options.rules, isLast)
-    return Effect.flatMap(
-      this.follow(next, () => Effect.succeed([this.finish("length")])),
-      (parts) => (parts.length > 0 ? Effect.succeed(parts) : this.next())
-    )
-  }
+/** The end of the answer, unless its text has to be written again. */
+const settle = (answer: Answer, state: State, round: Round, end: ModelFinish): StepEffect => {
+  const { isRefusal, reason } = end
+  const { check } = answer
+  const text = round.bound.text()
+  const finish = finishPart(
+    answer,
+    state,
+    round,
+    isRefusal === true && check !== null ? "content_filter" : reason
+  )
+  const show = (shown: string) =>
+    over(state, withholdsText(answer) ? [...textParts(shown), finish] : [finish])
+  // An answer that was cut or refused is what it is.
+  if (check === null || (finish.type === "finish" && finish.reason !== "stop"))
+    return Effect.succeed(show(text))
+  const output = withholdsText(answer) ? unfenced(text) : text
+  return Effect.flatMap(check(output), (mismatch) => {
+    if (mismatch === null) return Effect.succeed(show(output))
+    const failure = new OutputMismatch({ mismatch })
+    if (!withholdsText(answer) || state.isRepaired) return Effect.fail(failure)
+    const again = repairing(round.attempt, text, mismatch, tokensLeft(answer))
+    return follow(answer, { ...state, isRepaired: true }, again, Effect.fail(failure))
+  })
+}
 
-  /** Begins the next round, of which nothing has come yet. */
-  private follow(next: Attempt, orNoRoom: () => PullParts): PullParts {
-    const { maxOutputTokens } = next.request
-    if (maxOutputTokens < 1) return orNoRoom()
-    return Effect.flatMap(this.options.budget.nextRound(next.promptTokens, maxOutputTokens), (allowed) => {
-      this.isLimited ||= allowed < maxOutputTokens
-      if (allowed < 1) return orNoRoom()
-      this.running = null
-      this.rounds++
-      const attempt = { ...next, request: { ...next.request, maxOutputTokens: allowed } }
-      this.round = beginRound(this.answer, attempt, this.options.open(attempt))
-      return Effect.succeed([])
-    })
-  }
+/** Begins the round that follows the results of tool calls, unless no tokens are left for it. */
+const followResults = (
+  answer: Answer,
+  state: State,
+  round: Round,
+  results: ReadonlyArray<ModelMessage>
+): StepEffect => {
+  const isLast = state.rounds >= toolRoundsMax || ownCallsLeft(answer, state) <= 0
+  const next = following(round, results, tokensLeft(answer), answer.rules, isLast)
+  const cut = Effect.sync(() => over(state, [finishPart(answer, state, round, "length")]))
+  return follow(answer, state, next, cut)
+}
+
+/** Begins the next round, of which nothing has come yet. */
+const follow = (answer: Answer, state: State, next: Attempt, orNoRoom: StepEffect): StepEffect => {
+  const { maxOutputTokens } = next.request
+  if (maxOutputTokens < 1) return orNoRoom
+  return Effect.flatMap(answer.budget.nextRound(next.promptTokens, maxOutputTokens), (allowed) => {
+    if (allowed < 1) return orNoRoom
+    const attempt = { ...next, request: { ...next.request, maxOutputTokens: allowed } }
+    const counts: Counts = {
+      rounds: state.rounds + 1,
+      isLimited: state.isLimited || allowed < maxOutputTokens,
+      isRepaired: state.isRepaired
+    }
+    return Effect.succeed<Step>([nothing, { ...counts, at: "calling", attempt, call: answer.open(attempt) }])
+  })
 }
 
 /**
  * All parts of an answer, over as many rounds as its tool calls need: the model writes, its calls are run, and it goes on with
  * their results. Calls of the client's functions end it. A text that the client wants in a form is checked, and written again once
- * if it doesn't fit. Not to be pulled after the finish, whose usage is that of all rounds.
+ * if it doesn't fit. The last part is the finish, whose usage is that of all rounds. `call` is the call of the first round.
  */
-export const pullRounds = (
-  options: AnswerOptions
-): {
-  readonly pull: PullParts
-  readonly roundText: () => string
-  readonly outlet: Outlet<GenerationPart>
-} => {
-  const rounds = new Rounds(options)
-  return {
-    pull: Effect.suspend(() => rounds.next()),
-    roundText: () => rounds.shown ?? rounds.round.bound.text(),
-    outlet: rounds.outlet
-  }
+export const roundsOf = (answer: Answer, call: Opening): Stream.Stream<GenerationPart, GenerationError> => {
+  const { attempt } = answer
+  const counts: Counts = { rounds: 1, isLimited: attempt.isLimited, isRepaired: false }
+  return Stream.paginate<State, GenerationPart, GenerationError>(
+    { ...counts, at: "calling", attempt, call },
+    (state) =>
+      Effect.map(step(answer, state), ([parts, next]) => [
+        parts,
+        next.at === "over" ? Option.none() : Option.some(next)
+      ])
+  )
 }

@@ -233,7 +233,7 @@ layer(shared, { excludeTestServices: true })("The turn of a conversation", (it) 
       yield* close
       const late = yield* Effect.flip(conversations.commit(turn, content("late")))
       assert.strictEqual(late._tag, "TurnLeaseLost")
-      assert.strictEqual((yield* Effect.flip(conversations.lost(turn).failure))._tag, "TurnLeaseLost")
+      assert.strictEqual((yield* Effect.flip(conversations.lost(turn)))._tag, "TurnLeaseLost")
     })
   )
 })

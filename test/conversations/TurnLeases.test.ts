@@ -70,7 +70,7 @@ layer(shared, { excludeTestServices: true })("A held turn", (it) => {
       const user = yield* someUser
       const id = yield* conversationOf(user, [])
       const turn = yield* conversations.open(user, id)
-      const lost = yield* Effect.exit(conversations.lost(turn).failure).pipe(Effect.forkChild)
+      const lost = yield* Effect.exit(conversations.lost(turn)).pipe(Effect.forkChild)
       // The renewals go on, so the other process needs several attempts at an instant at which the lease is over.
       yield* Effect.retry(
         Effect.andThen(expireLease(id), Effect.timeout(process.open(user, id), "1 second")),
@@ -89,7 +89,7 @@ layer(shared, { excludeTestServices: true })("A held turn", (it) => {
       const turn = yield* conversations.open(user, id)
       const before = yield* Effect.clockWith((clock) => clock.monotonicTimeNanos)
       yield* faults.outage
-      const lost = yield* Effect.flip(conversations.lost(turn).failure).pipe(Effect.ensuring(faults.off))
+      const lost = yield* Effect.flip(conversations.lost(turn)).pipe(Effect.ensuring(faults.off))
       const after = yield* Effect.clockWith((clock) => clock.monotonicTimeNanos)
       assert.strictEqual(lost._tag, "TurnLeaseLost")
       assert.isAbove(Number(after - before) / 1e9, leaseSeconds / 2)
@@ -105,7 +105,7 @@ layer(shared, { excludeTestServices: true })("A held turn", (it) => {
       const user = yield* someUser
       const id = yield* conversationOf(user, [])
       const turn = yield* conversations.open(user, id)
-      const lost = yield* conversations.lost(turn).failure.pipe(Effect.forkChild)
+      const lost = yield* conversations.lost(turn).pipe(Effect.forkChild)
       const end = yield* leaseEnd(id)
       yield* faults.failStatement(1, "before")
       yield* until(Effect.map(faults.seen, ({ failed }) => failed))
@@ -120,7 +120,7 @@ layer(shared, { excludeTestServices: true })("A held turn", (it) => {
       const user = yield* someUser
       const id = yield* conversationOf(user, [])
       const turn = yield* conversations.open(user, id)
-      const lost = yield* conversations.lost(turn).failure.pipe(Effect.forkChild)
+      const lost = yield* conversations.lost(turn).pipe(Effect.forkChild)
       yield* conversations.commit(turn, content("stored"))
       const other = yield* conversations.create(user)
       yield* other.stored

@@ -2,7 +2,7 @@ import type * as Undici from "@effect/platform-node/Undici"
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber, Schema } from "effect"
 import { ModelFailure } from "../../src/domain/Errors.ts"
-import { type ModelPart, nothingSpent, type TextBypass } from "../../src/domain/ModelCall.ts"
+import { type ModelPart, nothingSpent } from "../../src/domain/ModelCall.ts"
 import { AnswerReader } from "../../src/providers/AnswerReader.ts"
 import { Exchange } from "../../src/providers/Exchange.ts"
 import { decodeChatChunk } from "../../src/providers/OpenAiChat.ts"
@@ -37,24 +37,20 @@ const finish = frames({ choices: [{ delta: {}, finish_reason: "stop" }] })
 const usage = frames({ choices: [], usage: { prompt_tokens: 1, completion_tokens: 1 } })
 
 const opened = () => {
-  const bypass: TextBypass = { take: null }
   const reader = new AnswerReader(decodeChatChunk)
   const exchange = new Exchange(reader, {
     timeouts: { firstTokenSeconds: () => 20, idleSeconds: 10 },
     count: () => Effect.sync(() => reader.finishWith(nothingSpent)),
     giveUp: ({ _tag }) =>
-      Effect.fail(new ModelFailure({ reason: "cut", detail: _tag, provider: "mock", model: "mock-model" })),
-    bypass
+      Effect.fail(new ModelFailure({ reason: "cut", detail: _tag, provider: "mock", model: "mock-model" }))
   })
   const controller = new Controller()
   exchange.onRequestStart(controller)
   exchange.onResponseStart(controller, 200, {})
   const read = (bytes: string | Buffer) => exchange.onResponseData(controller, Buffer.from(bytes))
-  return { bypass, controller, exchange, read }
+  return { controller, exchange, read }
 }
 
-/** What becomes of a read of text that is waited for. */
-const Answer = Schema.Literals(["taken", "refused", "absent"])
 const Ending = Schema.Literals(["finish", "uncounted", "end", "cut", "error", "malformed"])
 type Ending = typeof Ending.Type
 
@@ -70,8 +66,6 @@ const endings: Readonly<Record<Ending, string>> = {
 interface Script {
   /** The bytes of the answer, read by read. */
   readonly reads: ReadonlyArray<Buffer>
-  /** What becomes of the text of each read, again and again. */
-  readonly answers: ReadonlyArray<typeof Answer.Type>
   readonly isCut: boolean
   /** Turns of the loop after each read, again and again. */
   readonly gaps: ReadonlyArray<number>
@@ -79,38 +73,20 @@ interface Script {
   readonly pauses: ReadonlyArray<number>
 }
 
-/** All parts in the order of their arrival, those that were taken, and how the answer ended. */
-const played = Effect.fnUntraced(function* ({ answers, gaps, isCut, pauses, reads }: Script) {
-  const { bypass, controller, exchange, read } = opened()
+/** All parts in the order of their arrival, and how the answer ended. */
+const played = Effect.fnUntraced(function* ({ gaps, isCut, pauses, reads }: Script) {
+  const { controller, exchange, read } = opened()
   const parts: Array<ModelPart> = []
-  const taken: Array<ModelPart> = []
-  let isWaiting = false
   let pulls = 0
-  let isOpen = false
   const consume = Effect.gen(function* () {
     yield* exchange.opened
-    isOpen = true
     while (true) {
-      isWaiting = true
-      const more = yield* exchange.pull
-      isWaiting = false
-      parts.push(...more)
+      parts.push(...(yield* exchange.pull))
       yield* turns(pauses[pulls++ % pauses.length] ?? 0)
     }
   })
   const consumer = yield* Effect.forkChild(consume, { startImmediately: true })
   for (const [index, bytes] of reads.entries()) {
-    const answer = answers[index % answers.length]
-    bypass.take =
-      !isOpen || answer === "absent"
-        ? null
-        : (offered) => {
-            assert.isTrue(isWaiting, "text is offered only while more is waited for")
-            if (answer === "refused") return false
-            parts.push(...offered)
-            taken.push(...offered)
-            return true
-          }
     read(bytes)
     yield* turns(gaps[index % gaps.length] ?? 0)
   }
@@ -120,7 +96,6 @@ const played = Effect.fnUntraced(function* ({ answers, gaps, isCut, pauses, read
   const failure = Exit.isFailure(exit) ? Cause.squash(exit.cause) : null
   return {
     parts,
-    taken,
     end: failure instanceof ModelFailure ? failure.detail : Reflect.get(Object(failure), "_tag")
   }
 })
@@ -152,27 +127,24 @@ const cutUp = (bytes: Buffer, sizes: ReadonlyArray<number>): ReadonlyArray<Buffe
 const listOf = <S extends Schema.Constraint>(item: S) =>
   Schema.Array(item).check(Schema.isMinLength(1), Schema.isMaxLength(6))
 
-describe("Exchange, text that is taken while more is waited for", () => {
+describe("Exchange", () => {
   it.live.prop(
-    "what is taken and what is pulled, in the order of arrival, is what a plain pull yields, to the same end",
+    "an answer yields the same parts and the same end, however its bytes and its pulls come",
     [
       Schema.Array(Event).check(Schema.isMaxLength(12)),
       Ending,
       listOf(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 120 }))),
-      listOf(Answer),
       listOf(Schema.Literals([0, 1, handOverTurns])),
       listOf(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 })))
     ],
-    ([events, ending, sizes, answers, gaps, pauses]) =>
+    ([events, ending, sizes, gaps, pauses]) =>
       Effect.gen(function* () {
         const body = Buffer.from(["first", ...events].map(eventOf).join("") + endings[ending])
         const isCut = ending === "cut"
-        const plain = yield* played({ reads: [body], answers: ["absent"], isCut, gaps: [0], pauses: [0] })
-        const seen = yield* played({ reads: cutUp(body, sizes), answers, isCut, gaps, pauses })
+        const plain = yield* played({ reads: [body], isCut, gaps: [0], pauses: [0] })
+        const seen = yield* played({ reads: cutUp(body, sizes), isCut, gaps, pauses })
         assert.deepStrictEqual(seen.parts, plain.parts)
         assert.strictEqual(seen.end, plain.end)
-        assert.isTrue(seen.taken.every(({ type }) => type === "text"))
-        assert.lengthOf(plain.taken, 0)
       }),
     { arbitrary: { runs: 300 } }
   )
@@ -184,28 +156,25 @@ describe("Exchange, text that is taken while more is waited for", () => {
     { ending: "cut", end: "ConnectionLost" },
     { ending: "error", end: "ErrorEvent" },
     { ending: "malformed", end: "AnswerMalformed" }
-  ])("is followed by the end of the answer: $ending", ({ end, ending }) =>
+  ])("text is followed by the end of the answer: $ending", ({ end, ending }) =>
     Effect.gen(function* () {
       const reads = ["a", "b", "c"].map((one) => Buffer.from(text(one)))
       const seen = yield* played({
         reads: [...reads, Buffer.from(endings[ending])],
-        answers: ["taken"],
         isCut: ending === "cut",
         gaps: [handOverTurns],
         pauses: [0]
       })
       assert.strictEqual(textOf(seen.parts), "abc")
-      assert.strictEqual(textOf(seen.taken), "bc")
       assert.strictEqual(seen.end, end)
     })
   )
 
-  it.live("is pulled where the connection breaks before it could be taken", () =>
+  it.live("text that came before the connection broke is pulled before the failure", () =>
     Effect.gen(function* () {
-      const { bypass, controller, exchange, read } = opened()
+      const { controller, exchange, read } = opened()
       read(text("a"))
       yield* exchange.pull
-      bypass.take = () => true
       const waiting = yield* Effect.forkChild(exchange.pull, { startImmediately: true })
       read(text("b"))
       exchange.onResponseError(controller, new Error("other side closed"))
@@ -214,80 +183,40 @@ describe("Exchange, text that is taken while more is waited for", () => {
     })
   )
 
-  it.live("is followed by the timeout of a server that falls silent", () =>
+  it.live("a server that falls silent after its text ends by a timeout", () =>
     Effect.gen(function* () {
-      const { bypass, exchange, read } = opened()
+      const { exchange, read } = opened()
       read(text("a"))
       yield* exchange.pull
-      bypass.take = () => true
       const waiting = yield* Effect.forkChild(Effect.flip(exchange.pull), { startImmediately: true })
-      read(text("b"))
-      yield* nextTurn
       exchange.tick(10)
-      assert.isUndefined(waiting.pollUnsafe(), "what was taken is a sign of life")
+      assert.isUndefined(waiting.pollUnsafe(), "the text was a sign of life")
       exchange.tick(10)
       assert.deepInclude(yield* Fiber.join(waiting), { detail: "IdleTimeout" })
     })
   )
 
-  it.live("is never read ahead of, and what is refused is, up to the bound", () =>
+  it.live("an answer is read ahead of its consumer up to the bound", () =>
     Effect.gen(function* () {
-      const { bypass, controller, exchange, read } = opened()
+      const { controller, exchange, read } = opened()
       const piece = text("x".repeat(16 * 1024))
-      let taken = 0
-      read(text("a"))
-      yield* exchange.pull
-      bypass.take = (parts) => {
-        taken += parts.length
-        return true
-      }
-      const waiting = yield* Effect.forkChild(exchange.pull, { startImmediately: true })
-      for (let n = 0; n < 20; n++) {
-        read(piece)
-        yield* nextTurn
-        assert.isFalse(controller.paused)
-      }
-      // Much at once pauses the socket only until it is taken.
-      for (let n = 0; n < 5; n++) read(piece)
-      assert.isTrue(controller.paused)
-      yield* nextTurn
+      for (let n = 0; n < 3; n++) read(piece)
       assert.isFalse(controller.paused)
-      assert.strictEqual(taken, 25)
-
-      bypass.take = () => false
       read(piece)
-      assert.lengthOf(yield* Fiber.join(waiting), 1)
-      for (let n = 0; n < 4; n++) {
-        assert.isFalse(controller.paused)
-        read(piece)
-        yield* nextTurn
-      }
       assert.isTrue(controller.paused)
-      bypass.take = () => true
       assert.lengthOf(yield* exchange.pull, 4)
       assert.isFalse(controller.paused)
     })
   )
 
-  it.live("ends with the consumer", () =>
+  it.live("an answer is aborted with its consumer", () =>
     Effect.gen(function* () {
-      const { bypass, controller, exchange, read } = opened()
+      const { controller, exchange, read } = opened()
       read(text("a"))
       yield* exchange.pull
-      let taken = 0
-      bypass.take = () => {
-        taken++
-        return true
-      }
       const waiting = yield* Effect.forkChild(exchange.pull, { startImmediately: true })
-      read(text("b"))
       yield* nextTurn
-      read(text("c"))
       yield* Fiber.interrupt(waiting)
-      yield* nextTurn
-      read(text("d"))
-      yield* nextTurn
-      assert.strictEqual(taken, 1)
       assert.isTrue(controller.aborted)
     })
   )

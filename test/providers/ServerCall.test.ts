@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { alone, type ModelPart, type TextBypass } from "../../src/domain/ModelCall.ts"
 import { type ProtocolName, protocolNames } from "../../src/providers/ModelServer.ts"
 import { countPromptTokens, countTokens } from "../../src/providers/Tokenizer.ts"
 import { makeUpstream } from "../../src/providers/Upstream.ts"
@@ -191,42 +190,6 @@ describe.each(protocolNames)("%s, the answer", (protocol) => {
       const last = (yield* Fiber.join(fiber)).at(-1)
       assert.strictEqual(last?.type === "finish" && last.usage.source, "tokenizer")
       assert.strictEqual(yield* (yield* server.request(0)).ended, "aborted")
-    })
-  )
-
-  it.effect("gives text to whoever takes it while it is waited for, and the rest to the stream", () =>
-    Effect.gen(function* () {
-      const { call } = yield* setUpFor(protocol)
-      // More than is read ahead.
-      const deltas = Array.from({ length: 60 }, (_, n) => `${n} `.padEnd(2048, "日"))
-      const calls = [{ id: "c1", name: "calc", arguments: `{"expression":"1+1"}` }]
-      const bypass: TextBypass = { take: null }
-      const parts: Array<ModelPart> = []
-      let offers = 0
-      let taken = 0
-      const behaviour: MockBehaviour = { deltas, calls, bytesPerWrite: 3000 }
-      yield* call(request(mockDirective(behaviour)), { ...alone, bypass }).pipe(
-        Stream.runForEachArray((pulled) =>
-          Effect.sync(() => {
-            parts.push(...pulled)
-            bypass.take = (offered) => {
-              if (++offers % 5 === 0) return false
-              parts.push(...offered)
-              taken += offered.length
-              return true
-            }
-          })
-        )
-      )
-      assert.deepStrictEqual(
-        parts.flatMap((part) => (part.type === "text" ? [part.text] : [])),
-        deltas
-      )
-      assert.deepStrictEqual(
-        parts.slice(deltas.length).map(({ type }) => type),
-        ["tool_call", "finish"]
-      )
-      assert.isAbove(taken, 0)
     })
   )
 

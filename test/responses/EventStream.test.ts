@@ -3,8 +3,7 @@ import { Effect, Stream } from "effect"
 import type { EventBody } from "../../src/api/ResponseEvent.ts"
 import { newMeter } from "../../src/responses/Accounting.ts"
 import { eventsOf } from "../../src/responses/EventStream.ts"
-import { Outlet } from "../../src/responses/Outlet.ts"
-import type { GenerationPart, PullParts } from "../../src/responses/Round.ts"
+import type { Generation } from "../../src/responses/Generation.ts"
 import { failure } from "../support/ScriptedModel.ts"
 import { attempt } from "./attempts.ts"
 import { counter, start } from "./eventScripts.ts"
@@ -13,31 +12,30 @@ const { model } = attempt("a", Stream.empty)
 
 /** The outcome that is noted of an answer with these parts, when `consume` is done with its events. */
 const outcomeAfter = Effect.fnUntraced(function* <E>(
-  pull: PullParts,
+  parts: Generation["parts"],
   consume: (event: EventBody) => Effect.Effect<void, E>
 ) {
   const meter = newMeter(model)
   const events = eventsOf({
     start,
-    generation: { model, pull, roundText: () => "Hi", outlet: new Outlet<GenerationPart>() },
+    generation: { model, parts },
     search: null,
     store: () => Effect.void,
     meter,
     onOutput: Effect.void,
-    nextItemId: counter(),
-    outlet: new Outlet<EventBody>()
+    nextItemId: counter()
   })
   yield* Effect.exit(Stream.runForEach(events, consume))
   return meter.outcome
 })
 
-const endless: PullParts = Effect.succeed([{ type: "text", text: "Hi" }])
+const endless: Generation["parts"] = Stream.forever(Stream.make({ type: "text", text: "Hi" }))
 const takes = () => Effect.void
 
 describe("the outcome of an answer", () => {
   it.effect("is a failure where its model fails, and where what takes its events fails", () =>
     Effect.gen(function* () {
-      assert.strictEqual(yield* outcomeAfter(Effect.fail(failure("server_error")), takes), "failed")
+      assert.strictEqual(yield* outcomeAfter(Stream.fail(failure("server_error")), takes), "failed")
       assert.strictEqual(yield* outcomeAfter(endless, () => Effect.fail("full")), "failed")
     })
   )

@@ -42,7 +42,7 @@ describe("Events", () => {
       Effect.gen(function* () {
         const bodies = play(saidOf(script), ending, batch)
         const last = bodies.at(-1)!
-        const exit = yield* Effect.exit(collect({ events: Stream.fromIterable(bodies) }))
+        const exit = yield* Effect.exit(collect(Stream.fromIterable(bodies)))
         if (last.type === "response.completed") assert.deepStrictEqual(exit, Exit.succeed(last.response))
         else assert.isTrue(Exit.isFailure(exit))
       })
@@ -148,14 +148,10 @@ describe("Events", () => {
         { type: "text", text: "a" },
         { type: "finish", reason: "stop", usage }
       ],
-      nextId,
-      () => "a"
+      nextId
     )
     const late = { type: "text", text: "late" } as const
-    assert.deepStrictEqual(
-      Events.step(finished, late, nextId, () => "alate"),
-      [finished, []]
-    )
+    assert.deepStrictEqual(Events.step(finished, late, nextId), [finished, []])
   })
 
   it("a response with a cut text has status completed and says why it was cut", () => {

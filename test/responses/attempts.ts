@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto"
-import { type Array as Arr, Effect, type Stream } from "effect"
-import { makeDeadlines } from "../../src/domain/Deadlines.ts"
+import { type Array as Arr, type Cause, Effect, Stream } from "effect"
 import type { ModelFailure } from "../../src/domain/Errors.ts"
 import { ItemId } from "../../src/domain/Ids.ts"
 import type { ModelSpec } from "../../src/domain/Model.ts"
@@ -11,7 +10,7 @@ import type { Attempt } from "../../src/responses/Attempts.ts"
 import { type CallRules, ownCallsOnly } from "../../src/responses/CallRules.ts"
 import { generate, type Generation } from "../../src/responses/Generation.ts"
 import type { CheckOutput } from "../../src/responses/OutputCheck.ts"
-import type { GenerationPart } from "../../src/responses/Round.ts"
+import type { GenerationError, GenerationPart } from "../../src/responses/Round.ts"
 import type { RunTool } from "../../src/responses/ToolCalls.ts"
 
 /** An attempt with a scripted stream, whose answer may have 100 tokens. */
@@ -42,7 +41,12 @@ export const nextItemId = () => ItemId.make(randomUUID())
 /** For generations that are offered no tools. */
 export const noTools: RunTool = () => Effect.die(new Error("There are no tools"))
 
-/** A generation without a token limit. */
+/** A generation, and what pulls its parts. */
+interface Started extends Generation {
+  readonly pull: Effect.Effect<ReadonlyArray<GenerationPart>, GenerationError | Cause.Done>
+}
+
+/** A generation without a token limit, whose turn is not lost. */
 export const start = Effect.fnUntraced(function* (
   attempts: Arr.NonEmptyReadonlyArray<Attempt>,
   runTool: RunTool = noTools,
@@ -51,12 +55,14 @@ export const start = Effect.fnUntraced(function* (
   check: CheckOutput | null = null
 ) {
   const meter = newMeter(attempts[0].model)
-  const deadline = yield* makeDeadlines(beginSeconds * 1000)
-  return yield* generate({ attempts, deadline, runTool, rules, check, nextItemId, meter, budget: unlimited })
+  const rounds = { runTool, rules, check, nextItemId, meter, budget: unlimited }
+  const generation = yield* generate({ attempts, lost: Effect.never, beginSeconds, ...rounds })
+  const started: Started = { ...generation, pull: yield* Stream.toPull(generation.parts) }
+  return started
 })
 
 /** All parts up to the finish. */
-export const drain = Effect.fnUntraced(function* (generation: Generation) {
+export const drain = Effect.fnUntraced(function* (generation: Pick<Started, "pull">) {
   const parts: Array<GenerationPart> = []
   while (true) {
     const next = yield* generation.pull

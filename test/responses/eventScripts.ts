@@ -95,14 +95,6 @@ export const expectedText = (said: ReadonlyArray<Said>): string => {
   return text
 }
 
-/** A round ends with its calls. */
-const roundsOf = (parts: ReadonlyArray<GenerationPart>): ReadonlyArray<ReadonlyArray<GenerationPart>> => {
-  const isCall = (part: GenerationPart | undefined) =>
-    part?.type === "tool_begin" || part?.type === "tool_end"
-  const starts = parts.flatMap((part, i) => (i === 0 || (isCall(parts[i - 1]) && !isCall(part)) ? [i] : []))
-  return starts.map((start, i) => parts.slice(start, starts[i + 1]))
-}
-
 /** The bodies of a whole generation, its parts handed over in batches. */
 export const play = (
   said: ReadonlyArray<Said>,
@@ -119,12 +111,9 @@ export const play = (
   const nextId = counter()
   let [state, events] = Events.begin(start)
   const all = [...events]
-  for (const round of roundsOf(parts)) {
-    const text = round.map((part) => (part.type === "text" ? part.text : "")).join("")
-    for (let i = 0; i < round.length; i += batch) {
-      ;[state, events] = Events.steps(state, round.slice(i, i + batch), nextId, () => text)
-      all.push(...events)
-    }
+  for (let i = 0; i < parts.length; i += batch) {
+    ;[state, events] = Events.steps(state, parts.slice(i, i + batch), nextId)
+    all.push(...events)
   }
   all.push(Events.isFinished(state) ? Events.complete(state, 1_795_257_700_999) : errorEvent(defect.body))
   return all
