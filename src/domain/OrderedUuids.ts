@@ -43,7 +43,7 @@ export const makeOrderedUuids = (randomUuid: () => string): ((millis: number) =>
 
 /**
  * Makes the ids that every request needs, in the order of what calls it. They take the digits of UUIDs that Node makes ahead, where Effect's own
- * take bytes, and a fiber where plain code asks for them (docs/decisions/request-cost.md).
+ * take bytes, and a fiber where plain code asks for them (docs/decisions/speed.md).
  */
 export const makeNextUuid: Effect.Effect<() => string> = Effect.map(Clock.Clock, (clock) => {
   const next = makeOrderedUuids(() => crypto.randomUUID())

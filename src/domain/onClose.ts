@@ -2,7 +2,7 @@ import { Effect, type Exit, Scope } from "effect"
 
 /**
  * Runs `finalizer` when the scope closes, in the context of what closes it. `Effect.addFinalizer` and `Effect.acquireRelease` bring the
- * whole context of now along, which costs every request more than the finalizers themselves (docs/decisions/request-cost.md).
+ * whole context of now along, which costs every request more than the finalizers themselves (docs/decisions/speed.md).
  */
 export const onClose = (
   finalizer: (exit: Exit.Exit<unknown, unknown>) => Effect.Effect<unknown>

@@ -7,7 +7,6 @@ import { ignoredFieldHeaders } from "../api/IgnoredFields.ts"
 import { Responses } from "../responses/Responses.ts"
 import { Drain } from "./Drain.ts"
 import { enveloped } from "./ErrorBoundary.ts"
-import { leanGroup } from "./LeanRequests.ts"
 import { makeWriting, EventStreams } from "./Sse.ts"
 
 /**
@@ -56,6 +55,6 @@ export const makeCreateResponse = Effect.gen(function* () {
   }, enveloped)
 })
 
-export const ResponsesHandlers = leanGroup(makeCreateResponse, (create) =>
-  HttpApiBuilder.group(Api, "responses", (handlers) => handlers.handle("create", create))
+export const ResponsesHandlers = HttpApiBuilder.group(Api, "responses", (handlers) =>
+  Effect.map(makeCreateResponse, (create) => handlers.handle("create", create))
 )

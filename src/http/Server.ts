@@ -17,7 +17,6 @@ import * as Refusal from "../api/Refusal.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { closeSeconds, Drain } from "./Drain.ts"
 import { makeRequestIdOf } from "./ErrorBoundary.ts"
-import { leanRequests } from "./LeanRequests.ts"
 import { isOfProfile } from "./ProfileErrors.ts"
 import { watchConnections } from "./StalledClients.ts"
 
@@ -207,14 +206,12 @@ const serverAt = Effect.fnUntraced(function* (host: string, port: number, upgrad
   })
   yield* watchConnections(server, { checkSeconds, stallSeconds: http.writeStallSeconds })
   yield* (yield* Drain).closes(server)
-  const nodeLayer = NodeHttpServer.layer(() => server, {
+  return NodeHttpServer.layer(() => server, {
     host,
     port,
     websocket: { maxPayload: http.bodyBytesMax },
     gracefulShutdownTimeout: Duration.seconds(closeSeconds)
   })
-  // Fresh, since a process may have two servers.
-  return Layer.provideMerge(Layer.fresh(leanRequests), nodeLayer)
 })
 
 /** Where users are served. */

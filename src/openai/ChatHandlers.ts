@@ -8,7 +8,6 @@ import { shownId } from "../api/openai/ProfileIds.ts"
 import type { ConversationId } from "../domain/Ids.ts"
 import { Drain } from "../http/Drain.ts"
 import { enveloped, envelopedAs } from "../http/ErrorBoundary.ts"
-import { leanGroup } from "../http/LeanRequests.ts"
 import { dataFrame, EventStreams, type Writing } from "../http/Sse.ts"
 import { Responses } from "../responses/Responses.ts"
 import { type ReadChat, readChat } from "./ChatReading.ts"
@@ -61,8 +60,10 @@ interface ChatRequest {
 }
 
 /** Answers chats, streamed or whole, from the same core as `/v1`. */
-export const ChatHandlers = leanGroup(
-  Effect.gen(function* () {
+export const ChatHandlers = HttpApiBuilder.group(
+  OpenAiApi,
+  "chat",
+  Effect.fn(function* (handlers) {
     const responses = yield* Responses
     const drain = yield* Drain
     const streams = yield* EventStreams
@@ -92,11 +93,11 @@ export const ChatHandlers = leanGroup(
       })
     })
 
-    return Effect.fnUntraced(function* ({ payload, request }: ChatRequest) {
+    const create = Effect.fnUntraced(function* ({ payload, request }: ChatRequest) {
       yield* refuseKey(request)
       const read = yield* Effect.fromResult(readChat(payload))
       return yield* answer(payload, request, read).pipe(envelopedAs(inChatNames(read.paths)))
     }, enveloped)
-  }),
-  (create) => HttpApiBuilder.group(OpenAiApi, "chat", (handlers) => handlers.handle("create", create))
+    return handlers.handle("create", create)
+  })
 )

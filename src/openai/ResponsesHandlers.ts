@@ -8,7 +8,6 @@ import { CurrentUser } from "../domain/Account.ts"
 import type { ConversationId } from "../domain/Ids.ts"
 import { Drain } from "../http/Drain.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
-import { leanGroup } from "../http/LeanRequests.ts"
 import { EventStreams } from "../http/Sse.ts"
 import { Responses } from "../responses/Responses.ts"
 import { makeKeepBroken } from "./BrokenResponses.ts"
@@ -38,8 +37,10 @@ interface CreateRequest {
 }
 
 /** Creates responses, streamed or whole, from the same core as `/v1`. */
-export const ResponsesHandlers = leanGroup(
-  Effect.gen(function* () {
+export const ResponsesHandlers = HttpApiBuilder.group(
+  OpenAiApi,
+  "responses",
+  Effect.fn(function* (handlers) {
     const responses = yield* Responses
     const keepBroken = yield* makeKeepBroken
     const namingPrevious = yield* makeNamingPrevious
@@ -47,7 +48,7 @@ export const ResponsesHandlers = leanGroup(
     const streams = yield* EventStreams
     const detached = yield* makeDetached
 
-    return Effect.fnUntraced(function* ({ payload, request: incoming }: CreateRequest) {
+    const create = Effect.fnUntraced(function* ({ payload, request: incoming }: CreateRequest) {
       const contradiction = contradictionIn(payload)
       if (contradiction !== null) return yield* contradiction
       if (isDetached(payload, incoming)) {
@@ -81,6 +82,6 @@ export const ResponsesHandlers = leanGroup(
         headers: headersOf(response.conversation_id)
       })
     }, enveloped)
-  }),
-  (create) => HttpApiBuilder.group(OpenAiApi, "responses", (handlers) => handlers.handle("create", create))
+    return handlers.handle("create", create)
+  })
 )

@@ -114,10 +114,9 @@ export class ProviderCircuit {
 
   private executed<A, R>(request: Effect.Effect<A, Fault, R>, user: string) {
     return Effect.suspend(() => {
-      const { held, release } = releasable(request)
       const { openings } = this
       let failures = this.failures.counted
-      const passed = this.circuits.execute(held, {
+      const passed = this.circuits.execute(request, {
         key: this.provider,
         classify: (exit) => {
           failures = this.failures.counted
@@ -126,7 +125,6 @@ export class ProviderCircuit {
       })
       return Effect.onExit(passed, (exit) =>
         Effect.map(this.state, ({ _tag }) => {
-          release()
           const isOpen = _tag !== "Closed"
           if (isOpen && !this.isOpen) this.openings++
           this.isOpen = isOpen
@@ -153,18 +151,6 @@ export class ProviderCircuit {
     })
   }
 }
-
-/** What runs a request through the circuit is kept until a collection of all objects, which the request need not be (docs/decisions/young-objects.md). */
-const releasable = <A, E, R>(effect: Effect.Effect<A, E, R>) => {
-  const place: { effect: Effect.Effect<A, E, R> | null } = { effect }
-  const release = () => {
-    place.effect = null
-  }
-  return { held: heldIn(place), release }
-}
-
-const heldIn = <A, E, R>(place: { readonly effect: Effect.Effect<A, E, R> | null }): Effect.Effect<A, E, R> =>
-  Effect.suspend(() => place.effect ?? Effect.die(new Error("A request is run again after its end.")))
 
 /**
  * Decides which failures count against a provider. While the requests of other users succeed, it is the prompt that makes a

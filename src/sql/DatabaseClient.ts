@@ -6,7 +6,6 @@ import { SqlClient, SqlError, Statement, type SqlConnection } from "effect/sql"
 import { FairPermits } from "../domain/FairPermits.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
 import { WorksFor } from "../domain/ProcessorTurns.ts"
-import { makeStatementDeadlines } from "./StatementDeadlines.ts"
 
 /**
  * Sentences of class 22, data exception, quote the value that could not be used, which may be what a user wrote. Source:
@@ -123,9 +122,9 @@ export const makeDatabaseClient = Effect.fnUntraced(function* (
     catch: (cause) => connectionError(`The database's URL can't be used: ${message(cause)}`, cause)
   })
   const pool = yield* inRealTime(PgPool.make(config))
-  const statementMillis = (limits.statementSeconds + statementGraceSeconds) * 1000
-  const within = yield* makeStatementDeadlines(statementMillis)
-  const lend = (connection: PgConnection.PgConnection) => decorate(boundedConnection(connection, within))
+  const statementMax = Duration.seconds(limits.statementSeconds + statementGraceSeconds)
+  const lend = (connection: PgConnection.PgConnection) =>
+    decorate(boundedConnection(connection, statementMax))
   const leases = makeLeases(pool, limits)
   yield* watch(leases.takers)
   return yield* SqlClient.make({
@@ -208,11 +207,15 @@ const connectionError = (text: string, cause: unknown = new Error(text)): SqlErr
 /** A connection of the pool on which every statement ends, with an answer or without. */
 const boundedConnection = (
   connection: PgConnection.PgConnection,
-  within: Effect.Success<ReturnType<typeof makeStatementDeadlines>>
+  duration: Duration.Duration
 ): SqlConnection.Connection => {
-  const inTime = within(() => connectionError("The database did not answer in time"))
+  const orElse = () => Effect.fail(connectionError("The database did not answer in time"))
   const bounded = <A>(statement: Effect.Effect<A, SqlError.SqlError>) =>
-    Effect.mapError(inTime(statement), withServerSentence)
+    statement.pipe(
+      Effect.timeoutOrElse({ duration, orElse }),
+      Effect.mapError(withServerSentence),
+      inRealTime
+    )
   const execute =
     (prepare: boolean): SqlConnection.Connection["execute"] =>
     (sql, params, transform) =>

@@ -5,7 +5,7 @@ export type Placeholder = symbol
 
 /**
  * A statement whose text is put together once, for what every request runs: a template does it each time, and the driver then hashes the
- * new text to find out whether the server knows it (docs/decisions/request-cost.md). `build` inserts parameters by their names.
+ * new text to find out whether the server knows it (docs/decisions/speed.md). `build` inserts parameters by their names.
  */
 export const prepared = <Parameters extends object>(
   sql: SqlClient.SqlClient,
