@@ -116,7 +116,8 @@ const refuse = (socket: Duplex, latest: Response | null, code: string) =>
     if (latest !== null && !isInTurn(latest)) yield* over(socket, latest)
     if (!socket.writable) return
     const failure = refusalOf(code, latest?.req.complete === false)
-    const { body, headers } = contentOf(failure, (yield* makeRequestIdOf)(undefined))
+    const path = latest?.req.complete === false ? latest.req.url : ""
+    const { body, headers } = contentOf(failure, (yield* makeRequestIdOf)(undefined), path)
     const date = DateTime.toDateUtc(yield* DateTime.now).toUTCString()
     const lines = [
       `HTTP/1.1 ${failure.status} ${STATUS_CODES[failure.status] ?? ""}`,
@@ -201,8 +202,8 @@ const serverAt = Effect.fnUntraced(function* (host: string, port: number, upgrad
     // ErrorBoundary checks for it and answers with the envelope.
     requireHostHeader: false,
     // Another request to upgrade is handled like any other request.
-    shouldUpgradeCallback: ({ headers, url }) =>
-      headers.upgrade?.toLowerCase() === "websocket" && url?.split("?")[0] === upgradePath
+    shouldUpgradeCallback: ({ headers, method, url }) =>
+      method === "GET" && headers.upgrade?.toLowerCase() === "websocket" && url?.split("?")[0] === upgradePath
   })
   yield* watchConnections(server, { checkSeconds, stallSeconds: http.writeStallSeconds })
   yield* (yield* Drain).closes(server)

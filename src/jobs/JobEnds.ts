@@ -16,6 +16,7 @@ import { responseJobs } from "../telemetry/Instruments.ts"
 import { isEvent } from "./JobEvents.ts"
 import type { JobLog, JobLost } from "./JobLog.ts"
 import type { LiveEvents } from "./LiveEvents.ts"
+import { missingEvents } from "./MissingEvents.ts"
 
 /** A job that this process runs. */
 export interface JobRun {
@@ -56,7 +57,7 @@ export const statusOf = (event: EventBody): JobStatus | null => {
   return cutOf(event.response.incomplete_details) === null ? "completed" : "incomplete"
 }
 
-const completedEvent = (stored: StoredResponse): EventBody => ({
+const completedEvent = (stored: StoredResponse): Extract<EventBody, { type: "response.completed" }> => ({
   type: "response.completed",
   response: storedResponse(stored)
 })
@@ -169,10 +170,20 @@ const logAgain = ({ responseId, runs, userId }: ResponseJob) =>
 
 const makeRecover = ({ jobs, stored }: JobServices, { end }: Ends) => {
   /** Unless an earlier recovery has, and broke off. */
-  const append = Effect.fnUntraced(function* (job: ResponseJob, event: EventBody) {
+  const append = Effect.fnUntraced(function* (job: ResponseJob, events: ReadonlyArray<EventBody>) {
     const last = yield* jobs.lastEvent(job.responseId)
     if (isEvent(last) && isTerminal(last)) return
-    yield* jobs.append(job, job.eventCount, [event])
+    yield* jobs.append(job, job.eventCount, events)
+  })
+
+  /** All events of the log. Those of one response are bounded by its tokens. */
+  const loggedOf = Effect.fnUntraced(function* ({ responseId }: ResponseJob) {
+    const logged: Array<unknown> = []
+    for (;;) {
+      const some = yield* jobs.events(responseId, logged.length)
+      if (some.length === 0) return logged.filter(isEvent)
+      for (const event of some) logged.push(event)
+    }
   })
 
   /** Ends a job whose process crashed, or gives it back to the queue if nothing had been generated. */
@@ -182,12 +193,12 @@ const makeRecover = ({ jobs, stored }: JobServices, { end }: Ends) => {
     )
     if (found !== null) {
       const event = completedEvent(found)
-      yield* append(job, event)
+      yield* append(job, [...missingEvents(yield* loggedOf(job), event.response), event])
       return yield* end(job, statusOf(event) ?? "completed")
     }
     if (yield* jobs.requeue(job)) return yield* logAgain(job)
     const failed = describe(new ResponseInterrupted())
-    yield* append(job, errorEvent(failed.body))
+    yield* append(job, [errorEvent(failed.body)])
     yield* end(job, "failed", failureOf(failed))
   })
   return recover

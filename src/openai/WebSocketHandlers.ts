@@ -16,6 +16,7 @@ import { InvalidRequest, type ServerBusy, ServerShuttingDown, UserLimitReached }
 import { FairPermits } from "../domain/FairPermits.ts"
 import { inTurns } from "../domain/ProcessorTurns.ts"
 import { makeAccessLog } from "../http/AccessLog.ts"
+import { connectionEnd } from "../http/ConnectionEnd.ts"
 import { Drain } from "../http/Drain.ts"
 import { enveloped, logFailure } from "../http/ErrorBoundary.ts"
 import { UserBounds } from "../http/UserBounds.ts"
@@ -243,7 +244,10 @@ const makeServe = Effect.gen(function* () {
         )
       }
     })
-    yield* Effect.raceFirst(read, answerAll).pipe(Effect.timeoutOption(`${connectionSeconds} seconds`))
+    // Where messages wait, nothing is read, and so not that the client has gone.
+    yield* Effect.raceAllFirst([read, answerAll, connectionEnd(request)]).pipe(
+      Effect.timeoutOption(`${connectionSeconds} seconds`)
+    )
     yield* write(new Socket.CloseEvent(goingAway))
   }, Effect.scoped)
 })

@@ -444,9 +444,9 @@ layer(TestApp.layer(), { excludeTestServices: true })("a response whose process 
       const records = sql`SELECT response_id FROM usage_records`
       const recorded = (yield* records).length
       const bare = id.slice("resp_".length)
-      // The last batch has the end alone, which is written after the turn.
+      // The last batches, which may not have been written when the turn was.
       yield* sql`DELETE FROM response_events WHERE response_id = ${bare}::uuid
-        AND events::jsonb @> '[{"type": "response.completed"}]'`
+        AND (events::jsonb @> '[{"type": "response.completed"}]' OR events::jsonb @> '[{"type": "response.output_item.done"}]')`
       yield* sql`UPDATE response_jobs SET status = 'in_progress', ended_at = NULL, lease_until = clock_timestamp(),
           event_count = (SELECT coalesce(max(position + json_array_length(events)), 0) FROM response_events
             WHERE response_id = ${bare}::uuid)
