@@ -46,11 +46,6 @@ export class ProviderCircuit {
   private readonly provider: string
   private readonly circuits: ProviderCircuits
   private readonly failures = new CountedFailures()
-  /** From a failure that counts to the success that leaves the circuit closed. Otherwise it is closed, and there is nothing to reset. */
-  private isTroubled = false
-  /** As it was when a request last passed it, and how often it has opened. */
-  private isOpen = false
-  private openings = 0
 
   constructor(provider: string, circuits: ProviderCircuits) {
     this.provider = provider
@@ -59,12 +54,10 @@ export class ProviderCircuit {
 
   /** How long requests are rejected; 0 while the circuit is closed, and when a probe may run. */
   readonly openSeconds: Effect.Effect<number> = Effect.suspend(() =>
-    this.isTroubled
-      ? Effect.map(this.state, (state) => {
-          if (state._tag === "Open") return Duration.toSeconds(state.retryAfter)
-          return state._tag === "HalfOpen" && state.probing ? probeSeconds : 0
-        })
-      : Effect.succeed(0)
+    Effect.map(this.state, (state) => {
+      if (state._tag === "Open") return Duration.toSeconds(state.retryAfter)
+      return state._tag === "HalfOpen" && state.probing ? probeSeconds : 0
+    })
   )
 
   // The state is in memory, where reading it can't fail.
@@ -81,58 +74,14 @@ export class ProviderCircuit {
     rejected: Effect.Effect<A, Fault, R>
   ): Effect.Effect<A, Fault, R> {
     const open = Effect.suspend(() => (hasFallback() ? rejected : request))
-    const executed = Effect.suspend(() =>
-      this.isTroubled
-        ? Effect.catchTag(this.executed(request, user), "CircuitBreakerError", () => open)
-        : this.settled(request, user)
-    )
+    const executed = this.circuits
+      .execute(request, { key: this.provider, classify: (exit) => this.outcomeOf(exit, user) })
+      .pipe(Effect.catchTag("CircuitBreakerError", () => open))
     return Effect.flatMap(monotonicSeconds, (now) => {
       this.failures.seen(user, now)
       return this.failures.othersProbe(user, now)
         ? Effect.flatMap(this.state, ({ _tag }) => (_tag === "Closed" ? executed : open))
         : executed
-    })
-  }
-
-  /**
-   * Runs a request while there is no trouble. What it ends with passes the circuit only if it is a failure, or if others have failed
-   * meanwhile; if the circuit has been open since, it says nothing about the server of now.
-   */
-  private settled<A, R>(request: Effect.Effect<A, Fault, R>, user: string): Effect.Effect<A, Fault, R> {
-    return Effect.suspend(() => {
-      const { openings } = this
-      const noted = (ended: Effect.Effect<A, Fault>) =>
-        openings === this.openings
-          ? Effect.catchTag(this.executed(ended, user), "CircuitBreakerError", () => ended)
-          : ended
-      return Effect.matchEffect(request, {
-        onFailure: (fault) => noted(Effect.fail(fault)),
-        onSuccess: (value) => (this.isTroubled ? noted(Effect.succeed(value)) : Effect.succeed(value))
-      })
-    })
-  }
-
-  private executed<A, R>(request: Effect.Effect<A, Fault, R>, user: string) {
-    return Effect.suspend(() => {
-      const { openings } = this
-      let failures = this.failures.counted
-      const passed = this.circuits.execute(request, {
-        key: this.provider,
-        classify: (exit) => {
-          failures = this.failures.counted
-          return this.outcomeOf(exit, user)
-        }
-      })
-      return Effect.onExit(passed, (exit) =>
-        Effect.map(this.state, ({ _tag }) => {
-          const isOpen = _tag !== "Closed"
-          if (isOpen && !this.isOpen) this.openings++
-          this.isOpen = isOpen
-          // The circuit doesn't take an answer to what was asked before it opened.
-          const isTaken = openings === this.openings && failures === this.failures.counted
-          if (Exit.isSuccess(exit) && isTaken && !isOpen) this.isTroubled = false
-        })
-      )
     })
   }
 
@@ -146,7 +95,6 @@ export class ProviderCircuit {
         Exit.findErrorOption(exit),
         (fault) => classify(fault).countsAgainstServer && this.failures.failed(user, now)
       )
-      this.isTroubled ||= isCounted
       return isCounted ? CircuitBreaker.failure() : CircuitBreaker.ignored
     })
   }
@@ -163,8 +111,6 @@ class CountedFailures {
   /** Counted failures in a row by user; emptied when they open the circuit. */
   private readonly counts = new Map<string, number>()
   private total = 0
-  /** All failures that have ever counted. */
-  counted = 0
   private failedLast: string | null = null
 
   /** A request of the user began or was answered. */
@@ -185,7 +131,6 @@ class CountedFailures {
     this.failedLast = user
     this.counts.set(user, before + 1)
     this.total++
-    this.counted++
     if (this.total >= failuresMax) this.reset()
     return true
   }
