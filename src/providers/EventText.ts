@@ -20,7 +20,7 @@ export const noEvents: EventRest = { line: "", data: null, isAfterCr: false }
 /**
  * The data of the events that `text` completes, and what it leaves incomplete; it may be cut anywhere. Comments and all other
  * fields are skipped, because no model's stream needs them. Source: WHATWG HTML, section 9.2.6. Own code for the processor
- * time: docs/decisions/sse-parsing.md.
+ * time: docs/decisions/speed.md.
  */
 export const readEvents = (
   rest: EventRest,

@@ -42,7 +42,7 @@ export interface ExchangeOptions {
 /**
  * One request to a model server and its answer: undici's handler on the one side and a pull on the other.
  *
- * Its state is mutable and no stream lies between the two sides, for the processor time (docs/decisions/model-transport.md).
+ * Its state is mutable and no stream lies between the two sides, for the processor time (docs/decisions/speed.md).
  * Reading and decoding happen as the bytes come in. Parts are handed over once per read of the socket and not once per
  * event: undici calls back for each piece of a read, and the hand-over waits for the microtask after the last.
  */
