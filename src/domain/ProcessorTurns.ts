@@ -54,7 +54,8 @@ export class TurnQueue {
   private active: Array<Share> = []
   private waiting = new Set<Share>()
   private isNextAsked = false
-  private isLaterAsked = false
+  /** When the turn begins that was asked for the earliest end of a rest. */
+  private wakesAt = Infinity
   /** Who has been active lately, the last one last. */
   private readonly lately = new Set<Share>()
   /** The operation that runs: its fiber, its number there, and when it began. */
@@ -154,10 +155,11 @@ export class TurnQueue {
     const now = this.loop.now()
     const waiting = [...this.waiting]
     if (!waiting.every((share) => this.isResting(share, now))) return this.askForNext()
-    if (this.isLaterAsked) return
-    this.isLaterAsked = true
-    this.loop.later(Math.ceil(Math.min(...waiting.map(({ restUntil }) => restUntil)) - now), () => {
-      this.isLaterAsked = false
+    const wakesAt = Math.min(...waiting.map(({ restUntil }) => restUntil))
+    if (wakesAt >= this.wakesAt) return
+    this.wakesAt = wakesAt
+    this.loop.later(Math.ceil(wakesAt - now), () => {
+      this.wakesAt = Infinity
       this.askForNext()
     })
   }
@@ -188,7 +190,7 @@ export const ProcessorTurns = Context.Reference<TurnQueue>("parley/domain/Proces
   defaultValue: () => new TurnQueue()
 })
 
-/** For whom a fiber works; null for nobody in particular. */
+/** The user on whose behalf a fiber works. It is null where a fiber works for the service itself. */
 export const WorksFor = Context.Reference<string | null>("parley/domain/WorksFor", {
   defaultValue: () => null
 })
@@ -213,7 +215,7 @@ const everybody = Context.empty().pipe(
   Context.add(WorksFor, null)
 )
 
-/** Runs an effect on behalf of nobody in particular, also where it was a user's request that began it. */
+/** Runs an effect for all users, also where the request of one user began it. */
 export const forEverybody = Effect.provideContext(everybody)
 
 /** Entries of a list that are worked on in one operation. */
@@ -222,5 +224,5 @@ const entriesPerOperation = 50
 /** An operation that does nothing, before which the fiber of a long computation can give way. `Effect.void` is none: it is a value. */
 export const mayGiveWay: Effect.Effect<void> = Effect.sync(() => undefined)
 
-/** Whether a loop over a long list may give way before the entry at this place. */
+/** Tells a loop over a long list that its fiber may give way before the entry at this index. */
 export const isGroupEnd = (index: number): boolean => index > 0 && index % entriesPerOperation === 0

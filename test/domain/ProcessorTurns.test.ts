@@ -24,7 +24,7 @@ const makeLoop = () => {
   const next = () => {
     const turn = turns.shift()
     if (turn !== undefined) return turn()
-    const timer = timers.shift()
+    const timer = timers.sort((one, other) => one.at - other.at).shift()
     if (timer === undefined) return
     now = Math.max(now, timer.at)
     timer.run()
@@ -96,6 +96,27 @@ describe("ProcessorTurns", () => {
     for (let turn = 0; turn < 60; turn++) next()
     // It works for 200 ms, and rests as long as it works while the other counts as active.
     assert.isAtLeast(now() - before, 300)
+  })
+
+  it("the rest of one user doesn't lengthen the shorter rest of another", () => {
+    const { loop, next, now, work } = makeLoop()
+    const queue = new TurnQueue(loop)
+    let doneAt = Infinity
+    run(queue, "long", Effect.andThen(work(100), work(100)))
+    run(queue, "other", Effect.andThen(work(0.1), work(0.1)))
+    // From here on, the first user rests until 300 ms.
+    next()
+    const short = Effect.andThen(work(5), work(5))
+    run(
+      queue,
+      "short",
+      Effect.andThen(
+        short,
+        Effect.sync(() => void (doneAt = now()))
+      )
+    )
+    for (let turn = 0; turn < 60; turn++) next()
+    assert.isBelow(doneAt, 200)
   })
 
   it("a loop that may give way is interrupted", () => {
