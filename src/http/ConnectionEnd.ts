@@ -1,13 +1,17 @@
+import type { Duplex, Writable } from "node:stream"
 import { toIncomingMessage } from "@effect/platform-node/NodeHttpServerRequest"
 import { Effect } from "effect"
 import type { HttpServerRequest } from "effect/http"
 
-/** Completes when the connection of a request has closed, also where nobody reads what the client sends. */
-export const connectionEnd = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<void> =>
+/** Completes when the stream has closed. */
+export const closeOf = (stream: Duplex | Writable): Effect.Effect<void> =>
   Effect.callback((resume) => {
-    const { socket } = toIncomingMessage(request)
-    const end = () => resume(Effect.void)
-    socket.once("close", end)
-    if (socket.destroyed) end()
-    return Effect.sync(() => socket.off("close", end))
+    const done = () => resume(Effect.void)
+    stream.once("close", done)
+    if (stream.closed) done()
+    return Effect.sync(() => stream.off("close", done))
   })
+
+/** Completes when the connection of a request has closed, even if no message is read from it. */
+export const connectionEnd = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<void> =>
+  Effect.suspend(() => closeOf(toIncomingMessage(request).socket))

@@ -15,6 +15,7 @@ import * as Failure from "../api/Failure.ts"
 import { webSocketPath } from "../api/openai/WebSocketApi.ts"
 import * as Refusal from "../api/Refusal.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
+import { closeOf } from "./ConnectionEnd.ts"
 import { closeSeconds, Drain } from "./Drain.ts"
 import { makeRequestIdOf } from "./ErrorBoundary.ts"
 import { isOfProfile } from "./ProfileErrors.ts"
@@ -95,16 +96,7 @@ const isInTurn = (latest: Response | null): boolean => {
 
 /** Completes when the response is over, or the connection. */
 const over = (socket: Duplex, response: Response): Effect.Effect<void> =>
-  Effect.callback<void>((resume) => {
-    const done = () => resume(Effect.void)
-    response.once("close", done)
-    socket.once("close", done)
-    if (response.closed || socket.closed) done()
-    return Effect.sync(() => {
-      response.off("close", done)
-      socket.off("close", done)
-    })
-  })
+  Effect.raceFirst(closeOf(response), closeOf(socket))
 
 /**
  * Writes the response to the socket, because there is no response object, and closes the connection. An earlier response that is

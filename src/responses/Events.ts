@@ -95,6 +95,39 @@ const delta = (id: ItemId, index: number, text: string): EventBody => ({
   logprobs: none
 })
 
+/** The item as its first event shows it. */
+const begunItem = (item: Exclude<OutputItem, OutputMessage>): OutputItem => {
+  switch (item.type) {
+    case "function_call":
+      return { ...item, status: "in_progress", arguments: "" }
+    case "mcp_call":
+      return { ...item, status: "in_progress", output: null, error: null }
+    case "file_search_call":
+      return { ...item, status: "in_progress", results: null }
+  }
+}
+
+const textDone = ({ content, id }: OutputMessage, index: number): EventBody => ({
+  type: "response.output_text.done",
+  item_id: id,
+  output_index: index,
+  content_index: 0,
+  text: content[0]?.text ?? "",
+  logprobs: none
+})
+
+/** All events of an item that is done, with the text of a message in one delta. */
+export const itemEvents = (item: OutputItem, index: number): ReadonlyArray<EventBody> => [
+  ...(item.type === "message"
+    ? [
+        ...openMessage(item.id, index),
+        delta(item.id, index, item.content[0]?.text ?? ""),
+        textDone(item, index)
+      ]
+    : [{ type: "response.output_item.added", output_index: index, item: begunItem(item) } as const]),
+  { type: "response.output_item.done", output_index: index, item }
+]
+
 const addText = (state: EventsState, { carry, text }: StorablePiece, nextId: () => ItemId): Step => {
   const { length: index } = state.output
   if (text === "") return [carry === state.carry ? state : { ...state, carry }, none]
@@ -117,17 +150,7 @@ const closeMessage = (state: EventsState, id: ItemId): Step => {
   }
   return [
     { ...state, open: null, text: "", output: [...state.output, item] },
-    [
-      {
-        type: "response.output_text.done",
-        item_id: id,
-        output_index: index,
-        content_index: 0,
-        text,
-        logprobs: none
-      },
-      { type: "response.output_item.done", output_index: index, item }
-    ]
+    [textDone(item, index), { type: "response.output_item.done", output_index: index, item }]
   ]
 }
 
@@ -186,17 +209,7 @@ const addFunctionCall = (state: EventsState, part: FunctionPart, nextId: () => I
   andThen(endMessage(state, nextId), (ended) => {
     const { length: index } = ended.output
     const item = functionCall(part)
-    return [
-      { ...ended, output: [...ended.output, item] },
-      [
-        {
-          type: "response.output_item.added",
-          output_index: index,
-          item: { ...item, status: "in_progress", arguments: "" }
-        },
-        { type: "response.output_item.done", output_index: index, item }
-      ]
-    ]
+    return [{ ...ended, output: [...ended.output, item] }, itemEvents(item, index)]
   })
 
 /** What one part adds. A part after the finish adds nothing. */
