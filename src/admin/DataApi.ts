@@ -3,8 +3,8 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { Conflict } from "../api/ErrorEnvelope.ts"
 import { BoundedBody } from "../api/Middleware.ts"
 import { cursor } from "../api/OperationDescription.ts"
+import { ShownInputItem, ShownOutputItem } from "../api/ShownItem.ts"
 import { AccountName, Email } from "../domain/Account.ts"
-import { InputItem, OutputItem } from "../domain/Conversation.ts"
 import { ConversationId, OrganizationId, ProjectId, ResponseId, UserId } from "../domain/Ids.ts"
 import { ProjectName } from "../domain/Project.ts"
 import { Access } from "./Access.ts"
@@ -64,8 +64,8 @@ const TurnBody = Schema.Struct({
   position: Schema.Int,
   model: Schema.String,
   created_at: Time,
-  input: Schema.Array(InputItem),
-  output: Schema.Array(OutputItem)
+  input: Schema.Array(ShownInputItem),
+  output: Schema.Array(ShownOutputItem)
 })
 
 export const ReadConversationBody = Schema.Struct({

@@ -1,7 +1,8 @@
 import { Schema } from "effect"
-import { IncompleteReason, InputItem, OutputItem } from "../domain/Conversation.ts"
+import { IncompleteReason } from "../domain/Conversation.ts"
 import { ConversationId, ProjectId, ResponseId } from "../domain/Ids.ts"
 import { ResponseUsage } from "./ResponseObject.ts"
+import { ShownInputItem, ShownOutputItem } from "./ShownItem.ts"
 
 /** Conversations as their user sees them. They are an addition to the specification. */
 
@@ -59,8 +60,8 @@ export const ConversationTurn = Schema.Struct({
   completed_at: Time,
   /** The model that answered; empty for items that a client added without asking for an answer. */
   model: Schema.String,
-  input: Schema.Array(InputItem),
-  output: Schema.Array(OutputItem),
+  input: Schema.Array(ShownInputItem),
+  output: Schema.Array(ShownOutputItem),
   incomplete_details: Schema.NullOr(Schema.Struct({ reason: IncompleteReason })),
   usage: Schema.NullOr(ResponseUsage)
 }).annotate({ identifier: "ConversationTurn" })

@@ -1,8 +1,9 @@
 import { Schema } from "effect"
-import { type OutputItem, OutputText, OwnOutputItem } from "../domain/Conversation.ts"
+import { type OutputItem, OutputText } from "../domain/Conversation.ts"
 import { ItemId } from "../domain/Ids.ts"
 import { ErrorBody } from "./ErrorEnvelope.ts"
-import { ResponseObject } from "./ResponseObject.ts"
+import { ResponseObject, type ShownResponse, shownResponse } from "./ResponseObject.ts"
+import { OwnOutputItem, shownItem, type ShownOutputItem } from "./ShownItem.ts"
 
 /** The events of a streamed response. Source: specification, Events; wire contract, section 2. */
 
@@ -55,18 +56,18 @@ export const ResponseEvent = Schema.Union([
   })
 ]).annotate({ identifier: "ResponseEvent" })
 /** As for ResponseObject, its items may also be calls of the client's functions. */
-export type ResponseEvent = WithFunctions<typeof ResponseEvent.Type>
+export type ResponseEvent = EventOf<typeof ResponseEvent.Type, typeof ShownOutputItem.Type, ShownResponse>
 
-type WithFunctions<E> = E extends { readonly item: unknown }
-  ? Omit<E, "item"> & { readonly item: OutputItem }
+type EventOf<E, Item, Response> = E extends { readonly item: unknown }
+  ? Omit<E, "item"> & { readonly item: Item }
   : E extends { readonly response: unknown }
-    ? Omit<E, "response"> & { readonly response: ResponseObject }
+    ? Omit<E, "response"> & { readonly response: Response }
     : E
 
 type WithoutNumber<E> = E extends unknown ? Omit<E, "sequence_number"> : never
 
-/** An event without its number, which delivery adds. */
-export type EventBody = WithoutNumber<ResponseEvent>
+/** An event of the core. Delivery adds its number, and leaves out what only the service reads. */
+export type EventBody = WithoutNumber<EventOf<typeof ResponseEvent.Type, OutputItem, ResponseObject>>
 
 /** Whether no event follows this one. */
 export const isTerminal = (event: EventBody | undefined): boolean =>
@@ -78,6 +79,10 @@ export const errorEvent = ({ code, message, param: field, type }: ErrorBody): Ev
   return { type: "error", code, message, param, error: { message, type, code, param } }
 }
 
-/** Adds the number of the event in its stream, from 0, after the type. */
-export const numberEvent = (event: EventBody, sequenceNumber: number): ResponseEvent =>
-  Object.assign({ type: event.type, sequence_number: sequenceNumber }, event)
+/** The event as clients see it, with its number in the stream, from 0, after the type. */
+export const shownEvent = (event: EventBody, sequenceNumber: number): ResponseEvent => {
+  const beginning = { type: event.type, sequence_number: sequenceNumber }
+  if ("item" in event) return Object.assign(beginning, event, { item: shownItem(event.item) })
+  if ("response" in event) return Object.assign(beginning, event, { response: shownResponse(event.response) })
+  return Object.assign(beginning, event)
+}

@@ -1,6 +1,7 @@
 import { Schema } from "effect"
-import { IncompleteReason, type OutputItem, OwnOutputItem } from "../domain/Conversation.ts"
+import { IncompleteReason, type OutputItem } from "../domain/Conversation.ts"
 import { ConversationId, ResponseId } from "../domain/Ids.ts"
+import { OwnOutputItem, shownItem, type ShownOutputItem } from "./ShownItem.ts"
 
 /** As counted by the model's provider, or estimated if it doesn't count. */
 export const ResponseUsage = Schema.Struct({
@@ -63,6 +64,15 @@ export const ResponseObject = Schema.Struct({
 /** Its output may also have calls of the client's functions, which no request to `/v1` can ask for. */
 export interface ResponseObject extends Omit<typeof ResponseObject.Type, "output"> {
   readonly output: ReadonlyArray<OutputItem>
+}
+
+/** The response as clients see it. */
+export const shownResponse = (response: ResponseObject): ShownResponse => ({
+  ...response,
+  output: response.output.map(shownItem)
+})
+export interface ShownResponse extends Omit<ResponseObject, "output"> {
+  readonly output: ReadonlyArray<typeof ShownOutputItem.Type>
 }
 
 /** What differs between responses when they start. */

@@ -1,4 +1,5 @@
 import { Context, Effect, Layer, Schema } from "effect"
+import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import { type StoredItem, StoredItem as StoredItemSchema } from "../domain/Conversation.ts"
 import {
@@ -8,7 +9,6 @@ import {
   ItemNotFound
 } from "../domain/Errors.ts"
 import { ConversationId, type ItemId, type UserId } from "../domain/Ids.ts"
-import { makeNextUuid } from "../domain/OrderedUuids.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
 import { makeDeleteConversation } from "./ConversationDeletion.ts"
@@ -57,7 +57,6 @@ export class ClientConversations extends Context.Service<
     ClientConversations,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const nextUuid = yield* makeNextUuid
       const items = yield* makeItems
       const deleteConversation = yield* makeDeleteConversation
 
@@ -66,7 +65,7 @@ export class ClientConversations extends Context.Service<
         metadata: Metadata,
         systemMessage: string | null
       ) {
-        const id = ConversationId.make(nextUuid())
+        const id = ConversationId.make(SecureRandom.uuidV7Unsafe())
         const created = yield* sql`INSERT INTO conversations (id, user_id, hidden, system_message, metadata)
           VALUES (${id}::uuid, ${userId}::uuid, false, ${systemMessage}, ${JSON.stringify(metadata)}::json)
           RETURNING id, created_at, metadata`.pipe(rowAs(ConversationRow))

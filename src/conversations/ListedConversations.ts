@@ -1,4 +1,5 @@
 import { Context, Effect, Layer, Schema } from "effect"
+import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import {
   ConversationNotFound,
@@ -7,7 +8,6 @@ import {
   ItemNotFound
 } from "../domain/Errors.ts"
 import { ConversationId, type ImageId, type ProjectId, type ResponseId, type UserId } from "../domain/Ids.ts"
-import { makeNextUuid } from "../domain/OrderedUuids.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
 import { makeList } from "./ConversationList.ts"
@@ -83,7 +83,6 @@ export class ListedConversations extends Context.Service<
     ListedConversations,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const nextUuid = yield* makeNextUuid
       const { columns, running } = yield* makeListed
       const list = yield* makeList
       const turns = yield* makeTurns
@@ -98,7 +97,7 @@ export class ListedConversations extends Context.Service<
         userId: UserId,
         { projectId, systemMessage, title }: NewListed
       ) {
-        const id = ConversationId.make(nextUuid())
+        const id = ConversationId.make(SecureRandom.uuidV7Unsafe())
         const created = yield* sql`
           INSERT INTO conversations AS c (id, user_id, hidden, system_message, title, project_id)
           VALUES (${id}::uuid, ${userId}::uuid, false, ${systemMessage}, ${title}, ${projectId}::uuid)

@@ -1,10 +1,10 @@
 import { Deferred, Duration, Effect, Exit, Option, Random, Scope } from "effect"
+import { SecureRandom } from "effect/crypto"
 import type { ConversationState, OpenTurn } from "../domain/Conversation.ts"
 import { ConversationBusy, ConversationNotFound, type DatabaseUnavailable } from "../domain/Errors.ts"
 import { FairPermits } from "../domain/FairPermits.ts"
 import { ConversationId, type UserId } from "../domain/Ids.ts"
 import { monotonicMillis } from "../domain/Monotonic.ts"
-import { makeNextUuid } from "../domain/OrderedUuids.ts"
 import { makeBatcher } from "../sql/Batcher.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { firstFence, type NewConversation, type TurnLeases } from "./TurnLeases.ts"
@@ -27,7 +27,6 @@ const busy = (waitedMillis: number): ConversationBusy =>
 /** Opens turns. Requests of this process wait in a queue, and while another process holds the lease, they poll. */
 export const makeTurnTaking = Effect.fnUntraced(function* (leases: TurnLeases, turnWaitSeconds: number) {
   const turnWaitMillis = turnWaitSeconds * 1000
-  const nextUuid = yield* makeNextUuid
   const queue = new FairPermits({ perKeyMax: 1 })
   const serviceScope = yield* Scope.Scope
 
@@ -44,7 +43,7 @@ export const makeTurnTaking = Effect.fnUntraced(function* (leases: TurnLeases, t
     (created.systemMessage ?? "").length > sharedCharactersMax ? writeAlone(created) : shared.begin(created)
 
   const create = Effect.fnUntraced(function* (userId: UserId, systemMessage: string | null = null) {
-    const conversationId = ConversationId.make(nextUuid())
+    const conversationId = ConversationId.make(SecureRandom.uuidV7Unsafe())
     const turn: OpenTurn = { conversationId, turnCount: 0, systemMessage, fence: firstFence }
     const stored = yield* insert({ userId, conversationId, systemMessage })
     yield* queue.acquire(conversationId)

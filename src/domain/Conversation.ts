@@ -2,7 +2,10 @@ import { Schema, Struct } from "effect"
 import { FileId, ImageId, ItemId, type ConversationId, ResponseId } from "./Ids.ts"
 import { imageDetails } from "./ModelCall.ts"
 
-/** The items of a conversation, streamed, returned and stored in the same shape. Source: wire contract, sections 2 and 4. */
+/**
+ * The items of a conversation, stored in the shape in which they are streamed and returned, and with what only the service reads.
+ * Source: wire contract, sections 2 and 4.
+ */
 
 export const InputText = Schema.Struct({
   type: Schema.Literal("input_text"),
@@ -60,6 +63,9 @@ export const OutputMessage = Schema.Struct({
 }).annotate({ identifier: "OutputMessage" })
 export type OutputMessage = typeof OutputMessage.Type
 
+/** Which calls a model made at once: they have the same value, of which clients see nothing. A call without one was made alone. */
+const round = Schema.optionalKey(Schema.String)
+
 /** A tool call that the service ran. `arguments` is JSON as text. */
 export const McpCall = Schema.Struct({
   id: ItemId,
@@ -70,7 +76,8 @@ export const McpCall = Schema.Struct({
   arguments: Schema.String,
   output: Schema.NullOr(Schema.String),
   error: Schema.NullOr(Schema.String),
-  approval_request_id: Schema.Null
+  approval_request_id: Schema.Null,
+  round
 }).annotate({ identifier: "McpCall" })
 export type McpCall = typeof McpCall.Type
 
@@ -82,7 +89,8 @@ export const FunctionCall = Schema.Struct({
   /** What the client's result refers to; unique in the conversation. */
   call_id: Schema.String,
   name: Schema.String,
-  arguments: Schema.String
+  arguments: Schema.String,
+  round
 }).annotate({ identifier: "FunctionCall" })
 export type FunctionCall = typeof FunctionCall.Type
 
@@ -116,11 +124,6 @@ export const FileSearchCall = Schema.Struct({
   results: Schema.NullOr(Schema.Array(FileSearchResult))
 }).annotate({ identifier: "FileSearchCall" })
 export type FileSearchCall = typeof FileSearchCall.Type
-
-/** The items of an answer to a request that knows no functions of its own. */
-export const OwnOutputItem = Schema.Union([OutputMessage, McpCall, FileSearchCall]).annotate({
-  identifier: "OutputItem"
-})
 
 /** All items that an answer may have. */
 export const OutputItem = Schema.Union([OutputMessage, McpCall, FileSearchCall, FunctionCall])

@@ -1,4 +1,5 @@
 import { Cause, Effect, Layer, Predicate, Result, Schema, type Types } from "effect"
+import { SecureRandom } from "effect/crypto"
 import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiError } from "effect/http-api"
 import type { ErrorBody } from "../api/ErrorEnvelope.ts"
@@ -8,7 +9,6 @@ import { Envelope } from "../api/Middleware.ts"
 import * as Refusal from "../api/Refusal.ts"
 import { profileProblem, requestProblem, syntaxProblem } from "../api/RequestProblem.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
-import { makeNextUuid } from "../domain/OrderedUuids.ts"
 import { adviceOn } from "../providers/Fault.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { makeAccessLog } from "./AccessLog.ts"
@@ -25,12 +25,8 @@ import { makeTemplateOf, pathOf, probes, profilePathFor, type Route, route } fro
 const requestIdPattern = /^[A-Za-z0-9._-]{1,100}$/
 
 /** The client's own id if it is harmless, or else a new one. */
-export const makeRequestIdOf = Effect.map(
-  makeNextUuid,
-  (nextUuid) =>
-    (given: string | undefined): string =>
-      given !== undefined && requestIdPattern.test(given) ? given : nextUuid()
-)
+export const requestIdOf = (given: string | undefined): string =>
+  given !== undefined && requestIdPattern.test(given) ? given : SecureRandom.uuidV7Unsafe()
 
 export const respond = (failure: Failure.Failure): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.jsonUnsafe(Failure.envelopeOf(failure), {
@@ -195,7 +191,6 @@ export const layer = (declared: ReadonlyArray<Route>) =>
       const { console, http, observability } = yield* AppConfig
       const notFoundPage = makeNotFoundPage(console.basePath)
       const drain = yield* Drain
-      const requestIdOf = yield* makeRequestIdOf
       const access = yield* makeAccessLog
       const known = observability.metricsToken === null ? declared : [...declared, metricsRoute]
       const templateOf = makeTemplateOf(known)

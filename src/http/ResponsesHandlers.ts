@@ -4,6 +4,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import type { CreateResponseBody } from "../api/CreateResponse.ts"
 import { ignoredFieldHeaders } from "../api/IgnoredFields.ts"
+import { shownResponse } from "../api/ResponseObject.ts"
 import { Responses } from "../responses/Responses.ts"
 import { Drain } from "./Drain.ts"
 import { enveloped } from "./ErrorBoundary.ts"
@@ -51,7 +52,9 @@ export const makeCreateResponse = Effect.gen(function* () {
       return yield* streams.respond(events, { headers: headersOf(conversationId), writing: makeWriting() })
     }
     const response = yield* Effect.raceFirst(responses.answer(payload), drain.cutoff)
-    return HttpServerResponse.jsonUnsafe(response, { headers: headersOf(response.conversation_id) })
+    return HttpServerResponse.jsonUnsafe(shownResponse(response), {
+      headers: headersOf(response.conversation_id)
+    })
   }, enveloped)
 })
 

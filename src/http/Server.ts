@@ -17,7 +17,7 @@ import * as Refusal from "../api/Refusal.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { closeOf } from "./ConnectionEnd.ts"
 import { closeSeconds, Drain } from "./Drain.ts"
-import { makeRequestIdOf } from "./ErrorBoundary.ts"
+import { requestIdOf } from "./ErrorBoundary.ts"
 import { isOfProfile } from "./ProfileErrors.ts"
 import { watchConnections } from "./StalledClients.ts"
 
@@ -55,17 +55,13 @@ const contentOf = (failure: Failure.Failure, requestId: string, path = "") => {
   return { body, headers }
 }
 
-const answer = Effect.fnUntraced(function* (
-  request: IncomingMessage,
-  response: Response,
-  failure: Failure.Failure
-) {
+const answer = (request: IncomingMessage, response: Response, failure: Failure.Failure): void => {
   const given = request.headers["x-request-id"]
-  const requestId = (yield* makeRequestIdOf)(typeof given === "string" ? given : undefined)
+  const requestId = requestIdOf(typeof given === "string" ? given : undefined)
   const { body, headers } = contentOf(failure, requestId, request.url)
   response.writeHead(failure.status, headers)
   response.end(body)
-})
+}
 
 /** The failure for an error of Node's parser; `unread` if the headers were complete and the body was not. */
 const refusalOf = (code: string, unread: boolean): Failure.Failure => {
@@ -109,7 +105,7 @@ const refuse = (socket: Duplex, latest: Response | null, code: string) =>
     if (!socket.writable) return
     const failure = refusalOf(code, latest?.req.complete === false)
     const path = latest?.req.complete === false ? latest.req.url : ""
-    const { body, headers } = contentOf(failure, (yield* makeRequestIdOf)(undefined), path)
+    const { body, headers } = contentOf(failure, requestIdOf(undefined), path)
     const date = DateTime.toDateUtc(yield* DateTime.now).toUTCString()
     const lines = [
       `HTTP/1.1 ${failure.status} ${STATUS_CODES[failure.status] ?? ""}`,
@@ -146,14 +142,14 @@ const makeNodeServer = Effect.fnUntraced(function* (options: ServerOptions) {
   }
 
   const starting = (request: IncomingMessage, response: Response) => {
-    run(answer(request, response, Refusal.starting))
+    answer(request, response, Refusal.starting)
   }
   const server: Server = createServer({ ...options, ServerResponse: TrackedResponse }, starting)
   server.on("newListener", (event) => {
     if (event === "request") server.off("request", starting)
   })
   server.on("checkExpectation", (request, response) => {
-    run(answer(request, response, Refusal.expectationFailed))
+    answer(request, response, Refusal.expectationFailed)
   })
   const refused = new WeakSet<Duplex>()
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {

@@ -2,7 +2,7 @@ import { Cause, Clock, Context, Duration, Effect, Layer, Metric, Queue, type Sco
 import { HttpServerResponse } from "effect/http"
 import type { ErrorBody } from "../api/ErrorEnvelope.ts"
 import { describe, defect, type Expected, type Failure } from "../api/Failure.ts"
-import { errorEvent, type EventBody, numberEvent } from "../api/ResponseEvent.ts"
+import { errorEvent, type EventBody, shownEvent } from "../api/ResponseEvent.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { acquired } from "../domain/onClose.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
@@ -29,7 +29,7 @@ const dataOf = (event: EventBody, sequenceNumber: number): string =>
     ? `{"type":"response.output_text.delta","sequence_number":${sequenceNumber},"item_id":"${event.item_id}",` +
       `"output_index":${event.output_index},"content_index":${event.content_index},` +
       `"delta":${escapeLineEnds(JSON.stringify(event.delta))},"logprobs":[]}`
-    : escapeLineEnds(JSON.stringify(numberEvent(event, sequenceNumber)))
+    : escapeLineEnds(JSON.stringify(shownEvent(event, sequenceNumber)))
 
 /** A frame as `/v1` writes it. */
 export const frame = (event: EventBody, sequenceNumber: number): string =>

@@ -1,7 +1,14 @@
+import { Struct } from "effect"
 import { type IdKind, shownId } from "../api/openai/ProfileIds.ts"
 import type { Echo, Item, ResponseResource, TextPart } from "../api/openai/ResponseResource.ts"
 import type { ResponseObject } from "../api/ResponseObject.ts"
-import { cutOf, type McpCall, type OutputItem, type OutputText } from "../domain/Conversation.ts"
+import {
+  cutOf,
+  type FunctionCall,
+  type McpCall,
+  type OutputItem,
+  type OutputText
+} from "../domain/Conversation.ts"
 
 /**
  * Items and responses as clients of the OpenAI interface see them. The service's own tools and its search of files are shown only in
@@ -88,6 +95,12 @@ export const renderCall = (call: McpCall, view: View): Item => {
   return { id, type: "web_search_call", status: call.status === "failed" ? "failed" : status, action }
 }
 
+/** A call that the client runs. */
+export const renderFunctionCall = (call: FunctionCall): Extract<Item, { type: "function_call" }> => ({
+  ...Struct.omit(call, ["round"]),
+  id: shownId("functionCall", call.id)
+})
+
 /** An item as the client sees it; null for one that it didn't ask to see. */
 export const renderItem = (item: OutputItem, view: View): Item | null => {
   const id = shownId(kindOf(item, view), item.id)
@@ -95,7 +108,7 @@ export const renderItem = (item: OutputItem, view: View): Item | null => {
     case "message":
       return { ...item, id, content: item.content.map(textPart) }
     case "function_call":
-      return { ...item, id }
+      return renderFunctionCall(item)
     case "mcp_call":
       return renderCall(item, view)
     case "file_search_call":

@@ -6,7 +6,7 @@ import type { StoredResponse } from "../conversations/StoredResponses.ts"
 import type { ItemsPage } from "../conversations/StoredResponses.ts"
 import type { InputItem, InputMessage, StoredItem as DomainItem } from "../domain/Conversation.ts"
 import { storedResponse } from "../responses/TurnDetails.ts"
-import { renderCall, renderResponse, textPart, type View } from "./ItemRendering.ts"
+import { renderCall, renderFunctionCall, renderResponse, textPart, type View } from "./ItemRendering.ts"
 
 /** What is stored, as clients of the OpenAI interface see it. */
 
@@ -88,7 +88,7 @@ export const renderStoredItem = (item: Stored): StoredItem => {
     case "mcp_call":
       return renderCall(item, plainView)
     case "function_call":
-      return { ...item, id: shownId("functionCall", item.id) }
+      return renderFunctionCall(item)
   }
 }
 

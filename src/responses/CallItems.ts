@@ -7,14 +7,16 @@ import type { ToolResult } from "../tools/Toolkit.ts"
 const builtinTools = "builtin"
 
 /** A call as the model wrote it. */
-interface Called {
+export interface Called {
   readonly id: ItemId
   readonly name: string
   readonly arguments: string
+  /** The same for the calls that the model made at once. */
+  readonly round: string
 }
 
 /** The item of a call that the service runs, while it runs. */
-export const begunCall = ({ arguments: args, id, name }: Called): McpCall => ({
+export const begunCall = ({ arguments: args, id, name, round }: Called): McpCall => ({
   id,
   type: "mcp_call",
   status: "in_progress",
@@ -23,7 +25,8 @@ export const begunCall = ({ arguments: args, id, name }: Called): McpCall => ({
   arguments: storable(args),
   output: null,
   error: null,
-  approval_request_id: null
+  approval_request_id: null,
+  round
 })
 
 /** The item of a call that has ended. */
@@ -43,11 +46,12 @@ export interface FunctionPart extends Called {
 const callIdDigits = 24
 
 /** The item of a call that the client runs. */
-export const functionCall = ({ arguments: args, id, name }: FunctionPart): FunctionCall => ({
+export const functionCall = ({ arguments: args, id, name, round }: FunctionPart): FunctionCall => ({
   id,
   type: "function_call",
   status: "completed",
   call_id: `call_${id.replaceAll("-", "").slice(-callIdDigits)}`,
   name: storable(name),
-  arguments: storable(args)
+  arguments: storable(args),
+  round
 })

@@ -13,7 +13,7 @@ import { AttachedFiles, unreadFiles } from "./AttachedFiles.ts"
 import { answeredCalls } from "./FunctionItems.ts"
 import { findImages } from "./Images.ts"
 import { type GivenItem, readEntries, resolveReferences } from "./IncomingInput.ts"
-import { ItemIds } from "./ItemIds.ts"
+import { nextItemId } from "./ItemIds.ts"
 import { turnTokens } from "./PromptAssembly.ts"
 import { RequestMedia } from "./RequestMedia.ts"
 import type { RequestEntry } from "./ResponseRequest.ts"
@@ -116,7 +116,7 @@ export class ConversationItems extends Context.Service<
 
       return ConversationItems.of({ create, add })
     })
-  ).pipe(Layer.provide([AttachedFiles.layer, ItemIds.layer, RequestMedia.layer]))
+  ).pipe(Layer.provide([AttachedFiles.layer, RequestMedia.layer]))
 }
 
 /** Reads items as the input of a request, and finds what they name. */
@@ -125,7 +125,6 @@ const makeReadItems = Effect.gen(function* () {
   const media = yield* RequestMedia
   const conversations = yield* Conversations
   const policy = yield* Policy
-  const { next: nextItemId } = yield* ItemIds
 
   return Effect.fnUntraced(function* (entries: ReadonlyArray<RequestEntry>) {
     const caller = yield* CurrentUser

@@ -4,7 +4,6 @@ import type { FunctionCall, FunctionCallOutput, InputItem } from "../domain/Conv
 import { InvalidRequest } from "../domain/Errors.ts"
 import type { ItemId } from "../domain/Ids.ts"
 import { callIdCharactersMax } from "../domain/ModelCall.ts"
-import { firstOfRound, nextOfRound } from "./ItemIds.ts"
 
 /** Calls of the client's functions, and their results, in the input of a request that keeps them. */
 
@@ -52,14 +51,14 @@ export const isFunctionEntry = (entry: ReplayedItem): entry is FunctionEntry =>
 
 /** Reads the entries one after the other. Calls in a row were one round, which ends at a result. */
 export const makeFunctionItems = (nextId: () => ItemId) => {
-  let before: ItemId | null = null
+  let round: string | null = null
 
   return (entry: FunctionEntry, path: string) =>
     Effect.gen(function* () {
       const callId = yield* textField(entry, "call_id", path)
       if (entry.type === "function_call_output") {
         const output = yield* resultField(entry, path)
-        before = null
+        round = null
         const item: FunctionCallOutput = {
           id: nextId(),
           type: "function_call_output",
@@ -71,14 +70,16 @@ export const makeFunctionItems = (nextId: () => ItemId) => {
       }
       const name = yield* textField(entry, "name", path)
       const args = yield* textField(entry, "arguments", path)
-      before = before === null ? firstOfRound(nextId) : nextOfRound(before, nextId)
+      const id = nextId()
+      round ??= id
       const item: FunctionCall = {
-        id: before,
+        id,
         type: "function_call",
         status: "completed",
         call_id: callId,
         name,
-        arguments: args
+        arguments: args,
+        round
       }
       return item
     })

@@ -12,7 +12,6 @@ import { InvalidRequest, ItemNotFound } from "../domain/Errors.ts"
 import type { FileId, ItemId } from "../domain/Ids.ts"
 import { isGroupEnd, mayGiveWay } from "../domain/ProcessorTurns.ts"
 import { type GivenResult, isFunctionEntry, makeFunctionItems } from "./FunctionItems.ts"
-import { firstOfRound, nextOfRound, isSameRound } from "./ItemIds.ts"
 import { resultUnknown } from "./LinkedCalls.ts"
 import { isMessageEntry as isMessage, type ReadEntry, type ReadMediaInput } from "./ResponseRequest.ts"
 
@@ -70,7 +69,8 @@ const callWith = (
   id: ItemId,
   called: { readonly name: string; readonly arguments: string },
   output: string | null,
-  error: string | null
+  error: string | null,
+  round: string = id
 ): McpCall => ({
   id,
   type: "mcp_call",
@@ -79,7 +79,8 @@ const callWith = (
   ...called,
   output,
   error,
-  approval_request_id: null
+  approval_request_id: null,
+  round
 })
 
 const isCall = (
@@ -100,26 +101,26 @@ const makeReplayedCalls = (given: ReadonlyArray<ReadEntry>, nextId: () => ItemId
     if (entry.type === "function_call" && isCall(entry)) calls.add(entry.call_id)
   }
   // Calls in a row were one round, which ends at a result.
-  let before: ItemId | null = null
+  let round: string | null = null
 
   return (item: ReplayedItem): McpCall | null => {
     const { call_id: callId, error } = item
     if (item.type === "function_call_output") {
-      before = null
+      round = null
       const output = resultOf(item)
       if (output === null || calls.has(callId)) return null
-      return callWith(firstOfRound(nextId), { name: unknownCall, arguments: "{}" }, output, null)
+      return callWith(nextId(), { name: unknownCall, arguments: "{}" }, output, null)
     }
     if ((item.type !== "mcp_call" && item.type !== "function_call") || !isCall(item)) return null
     const called = { name: item.name, arguments: item.arguments }
-    const id = before === null ? firstOfRound(nextId) : nextOfRound(before, nextId)
-    before = id
+    const id = nextId()
+    round ??= id
     if (item.type === "mcp_call") {
       const output = resultOf(item)
-      return callWith(id, called, output, Predicate.isString(error) ? error : null)
+      return callWith(id, called, output, Predicate.isString(error) ? error : null, round)
     }
     const output = results.get(callId) ?? null
-    return callWith(id, called, output, output === null ? resultUnknown : null)
+    return callWith(id, called, output, output === null ? resultUnknown : null, round)
   }
 }
 
@@ -246,7 +247,6 @@ const resolved = Effect.fnUntraced(function* (
 ) {
   const seen = new Set<ItemId>()
   const given: Array<GivenItem> = []
-  let before: { readonly stored: ItemId; readonly id: ItemId } | null = null
   for (const [index, entry] of entries.entries()) {
     if (isGroupEnd(index)) yield* mayGiveWay
     if (entry.kind === "item") {
@@ -256,13 +256,7 @@ const resolved = Effect.fnUntraced(function* (
       const { param } = entry
       const found = stored.get(entry.id)
       if (found === undefined) return yield* new ItemNotFound({ param })
-      // Calls of one round stay together, and others stay apart.
-      const id: ItemId =
-        before !== null && isSameRound(before.stored, entry.id)
-          ? nextOfRound(before.id, nextId)
-          : firstOfRound(nextId)
-      before = { stored: entry.id, id }
-      given.push({ item: asInput(found, id), reference: { param, id: entry.id } })
+      given.push({ item: asInput(found, nextId()), reference: { param, id: entry.id } })
     }
   }
   return given

@@ -28,7 +28,8 @@ const linked = (call: FunctionCall, output: string | null): McpCall => ({
   arguments: call.arguments,
   output,
   error: output === null ? resultUnknown : null,
-  approval_request_id: null
+  approval_request_id: null,
+  ...(call.round === undefined ? {} : { round: call.round })
 })
 
 /** A result whose call is not known any more. */

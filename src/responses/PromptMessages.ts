@@ -6,7 +6,6 @@ import { estimateMessageTokens, imagesTokens } from "../domain/Tokens.ts"
 import { toolCallsAsText } from "../providers/Protocol.ts"
 import type { ToolResult } from "../tools/Toolkit.ts"
 import { mentionImage, modelImages, noImages, type PromptImages } from "./Images.ts"
-import { isSameRound } from "./ItemIds.ts"
 import type { LinkedItem, LinkedTurn } from "./LinkedCalls.ts"
 
 /** Some servers refuse longer ids, and ids with hyphens. */
@@ -109,8 +108,7 @@ const plainMessages = (
   }
   for (const item of items) {
     if (item.type === "mcp_call" && item.name !== unknownCall) {
-      const before = calls.at(-1)
-      if (before !== undefined && !isSameRound(before.id, item.id)) endRound()
+      if (item.round === undefined || calls.at(-1)?.round !== item.round) endRound()
       calls.push(item)
     } else if (item.type === "mcp_call") {
       endRound()

@@ -1,4 +1,5 @@
 import { Clock, Context, Effect, Layer, type Scope, type Stream } from "effect"
+import { SecureRandom } from "effect/crypto"
 import type { EventBody } from "../api/ResponseEvent.ts"
 import type { ResponseObject } from "../api/ResponseObject.ts"
 import { Conversations } from "../conversations/Conversations.ts"
@@ -7,7 +8,6 @@ import { CurrentUser } from "../domain/Account.ts"
 import type { ConversationState } from "../domain/Conversation.ts"
 import type * as Errors from "../domain/Errors.ts"
 import { type ConversationId, ResponseId, type UserId } from "../domain/Ids.ts"
-import { makeNextUuid } from "../domain/OrderedUuids.ts"
 import { type Operation, operationNames } from "../domain/Plan.ts"
 import type { Denial, Permissions } from "../plans/Permissions.ts"
 import { Policy } from "../plans/Policy.ts"
@@ -27,7 +27,7 @@ import {
   readInput,
   resolveReferences
 } from "./IncomingInput.ts"
-import { ItemIds } from "./ItemIds.ts"
+import { nextItemId } from "./ItemIds.ts"
 import { JsonSchemas } from "./JsonSchemas.ts"
 import { namingDocument } from "./LongDocument.ts"
 import { makeOffers } from "./Offers.ts"
@@ -102,11 +102,9 @@ export class Responses extends Context.Service<
       const knowledge = yield* ProjectKnowledge
       const media = yield* RequestMedia
       const policy = yield* Policy
-      const nextUuid = yield* makeNextUuid
       const requestTurn = yield* RequestTurn
       const schemas = yield* JsonSchemas
       const toolkit = yield* Toolkit
-      const { next: nextItemId } = yield* ItemIds
       const offerOf = makeOffers(toolkit.offered)
 
       const membershipOf = (userId: UserId, { project_id: id }: ResponseRequest, { projectParam }: Demands) =>
@@ -169,7 +167,7 @@ export class Responses extends Context.Service<
             })
             .pipe(namingDocument(longDocument))
           const { history, search } = prepared
-          const id = demands.responseId ?? ResponseId.make(nextUuid())
+          const id = demands.responseId ?? ResponseId.make(SecureRandom.uuidV7Unsafe())
           const account = yield* accounting.open(demands.accountId ?? id, caller, prepared.attempts)
           yield* demands.onAccepted ?? Effect.void
           const rounds = {
@@ -214,8 +212,7 @@ export class Responses extends Context.Service<
       ProjectKnowledge.layer,
       RequestMedia.layer,
       RequestTurn.layer,
-      JsonSchemas.layer,
-      ItemIds.layer
+      JsonSchemas.layer
     ]),
     Layer.provide(AttachedFiles.layer)
   )

@@ -1,6 +1,5 @@
 import { Array as Arr, Effect, Option, Scope, Stream } from "effect"
 import { OutputMismatch } from "../domain/Errors.ts"
-import type { ItemId } from "../domain/Ids.ts"
 import type { FinishReason, ModelFinish, ModelMessage, ModelPart, ToolCall } from "../domain/ModelCall.ts"
 import { countToolCalls, finishCall, readTextOf } from "./Accounting.ts"
 import { makeAnswerBound } from "./AnswerBound.ts"
@@ -184,9 +183,9 @@ const conclude = (answer: Answer, state: State, round: Round, end: ModelFinish):
 const handedOver = (
   { meter, nextItemId }: Answer,
   functions: ReadonlyArray<ToolCall>,
-  before: ItemId | null
+  round: string | null
 ): ReadonlyArray<GenerationPart> => [
-  ...functionParts(functions, before, nextItemId),
+  ...functionParts(functions, round, nextItemId),
   { type: "finish", reason: "tool_calls", usage: meter.usage }
 ]
 
@@ -194,7 +193,7 @@ const handedOver = (
 const afterCalls = (answer: Answer, state: Extract<State, { at: "running" }>): StepEffect => {
   const { functions, round, running } = state
   return functions.length > 0
-    ? Effect.succeed(over(state, handedOver(answer, functions, running.lastId)))
+    ? Effect.succeed(over(state, handedOver(answer, functions, running.round)))
     : followResults(answer, state, round, running.messages())
 }
 

@@ -10,8 +10,7 @@ import {
   NamedAddresses
 } from "../tools/egress/NamedAddresses.ts"
 import type { ToolResult } from "../tools/Toolkit.ts"
-import type { FunctionPart } from "./CallItems.ts"
-import { firstOfRound, nextOfRound } from "./ItemIds.ts"
+import type { Called, FunctionPart } from "./CallItems.ts"
 import { roundMessages } from "./PromptMessages.ts"
 
 /** Rounds in which a model may call tools; after them it must answer without. */
@@ -27,7 +26,7 @@ export type RunTool = (call: ToolCall) => Effect.Effect<ToolResult>
 
 /** A tool call that begins, or ends. */
 export type ToolPart =
-  | { readonly type: "tool_begin"; readonly id: ItemId; readonly name: string; readonly arguments: string }
+  | (Called & { readonly type: "tool_begin" })
   | { readonly type: "tool_end"; readonly id: ItemId; readonly result: ToolResult }
 
 interface Ended {
@@ -53,33 +52,19 @@ const within = (result: ToolResult, tokensMax: number): ToolResult => {
   return { output: beginningWithin(output, tokensMax - cutMarkTokens) + cutMark, error: null }
 }
 
-/** The ids of calls of one round, which go on after the id `before` of the same round. */
-const idsOfRound = (
-  count: number,
-  before: ItemId | null,
-  nextItemId: () => ItemId
-): ReadonlyArray<ItemId> => {
-  const ids: Array<ItemId> = []
-  let last = before
-  for (let index = 0; index < count; index++) {
-    last = last === null ? firstOfRound(nextItemId) : nextOfRound(last, nextItemId)
-    ids.push(last)
-  }
-  return ids
-}
-
-/** The calls of a round that the client is to run, after the last one of the service's own, if there is one. */
+/** The calls of a round that the client is to run. `given` is the round of the service's own calls, null where there are none. */
 export const functionParts = (
   calls: ReadonlyArray<ToolCall>,
-  before: ItemId | null,
+  given: string | null,
   nextItemId: () => ItemId
 ): ReadonlyArray<FunctionPart> => {
-  const ids = idsOfRound(calls.length, before, nextItemId)
-  return calls.map(({ arguments: args, name }, index) => ({
+  const round = given ?? nextItemId()
+  return calls.map(({ arguments: args, name }) => ({
     type: "function_call",
-    id: ids[index] ?? nextItemId(),
+    id: nextItemId(),
     name,
-    arguments: args
+    arguments: args,
+    round
   }))
 }
 
@@ -89,8 +74,8 @@ export interface RunningCalls {
   /** The next ones that ended; not to be pulled when all have. */
   readonly ended: Effect.Effect<Arr.NonEmptyReadonlyArray<ToolPart>>
   readonly isOver: () => boolean
-  /** The id of the last one. */
-  readonly lastId: ItemId
+  /** What the calls have in common. */
+  readonly round: string
   /** Once all have ended: the model's own text and calls, and each result. */
   readonly messages: () => ReadonlyArray<ModelMessage>
 }
@@ -104,8 +89,8 @@ export const runCalls = Effect.fnUntraced(function* (
   tokensMax: number
 ): Effect.fn.Return<RunningCalls, never, Scope.Scope> {
   const share = Math.floor(tokensMax / calls.length)
-  const ids = idsOfRound(calls.length, null, nextItemId)
-  const started = Arr.map(calls, (call, index) => ({ call, id: ids[index] ?? nextItemId() }))
+  const round = nextItemId()
+  const started = Arr.map(calls, (call) => ({ call, id: nextItemId() }))
   const results = new Map<ItemId, ToolResult>()
   const ended = yield* Queue.bounded<Ended>(calls.length)
   yield* Effect.forEach(
@@ -122,7 +107,8 @@ export const runCalls = Effect.fnUntraced(function* (
       type: "tool_begin",
       id,
       name: call.name,
-      arguments: call.arguments
+      arguments: call.arguments,
+      round
     })),
     ended: Effect.map(
       Queue.takeAll(ended),
@@ -132,7 +118,7 @@ export const runCalls = Effect.fnUntraced(function* (
       })
     ),
     isOver: () => results.size === started.length,
-    lastId: Arr.lastNonEmpty(started).id,
+    round,
     messages: () =>
       roundMessages(
         text,

@@ -29,6 +29,7 @@ import tableHeaders from "../../migrations/0027_table_headers.ts"
 import unansweredQuestions from "../../migrations/0028_unanswered_questions.ts"
 import indexWrites from "../../migrations/0029_index_writes.ts"
 import inventedAnswers from "../../migrations/0031_invented_answers.ts"
+import rounds from "../../migrations/0032_rounds.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
 import { buildText, thisBuild } from "../settings/Build.ts"
 import { Database } from "./Database.ts"
@@ -64,7 +65,8 @@ const migrations = {
   "0027_table_headers": tableHeaders,
   "0028_unanswered_questions": unansweredQuestions,
   "0029_index_writes": indexWrites,
-  "0031_invented_answers": inventedAnswers
+  "0031_invented_answers": inventedAnswers,
+  "0032_rounds": rounds
 }
 
 const numberOf = (name: string): number => Number.parseInt(name, 10)

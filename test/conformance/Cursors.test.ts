@@ -1,19 +1,19 @@
 import { randomUUID } from "node:crypto"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Exit, Schema, SchemaAST } from "effect"
+import { SecureRandom } from "effect/crypto"
 import { HttpApi } from "effect/http-api"
 import { AdminApi } from "../../src/admin/AdminApi.ts"
 import { Api } from "../../src/api/Api.ts"
 import { OpenAiApi } from "../../src/api/openai/OpenAiApi.ts"
 import { ConsoleApi } from "../../src/console/ConsoleApi.ts"
-import { makeOrderedUuids } from "../../src/domain/OrderedUuids.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { call, errorOf } from "../support/Wire.ts"
 
 /** The lists in another order than that of ids, which look for the entry itself. */
 const ownOrder = new Set(["conversations.list", "conversations.items", "storedResponses.inputItems"])
 
-const orderedId = makeOrderedUuids(randomUUID)(0)
+const orderedId = SecureRandom.uuidV7Unsafe()
 
 interface Cursor {
   readonly name: string

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { Effect } from "effect"
-import { errorEvent, type EventBody, numberEvent, ResponseEvent } from "../../src/api/ResponseEvent.ts"
+import { errorEvent, type EventBody, shownEvent, ResponseEvent } from "../../src/api/ResponseEvent.ts"
 import { startedResponse } from "../../src/api/ResponseObject.ts"
 import { ConversationId, ItemId, ResponseId } from "../../src/domain/Ids.ts"
 import { frame } from "../../src/http/Sse.ts"
@@ -45,7 +45,7 @@ describe("Sse.frame", () => {
       Effect.gen(function* () {
         const event = delta(textOf(value))
         const data = dataOf(frame(event, sequenceNumber))
-        const encoded = yield* Schema.encodeUnknownEffect(ResponseEvent)(numberEvent(event, sequenceNumber))
+        const encoded = yield* Schema.encodeUnknownEffect(ResponseEvent)(shownEvent(event, sequenceNumber))
         assert.deepStrictEqual(JSON.parse(data), encoded)
         assert.notMatch(data, /[\u0085\u2028\u2029\r\n]/)
       })
@@ -81,11 +81,11 @@ describe("Sse.frame", () => {
         for (const event of events) {
           const data = dataOf(frame(event, number))
           assert.notMatch(data, /[\u0085\u2028\u2029\r\n]/)
-          const encoded = yield* Schema.encodeUnknownEffect(ResponseEvent)(numberEvent(event, number))
+          const encoded = yield* Schema.encodeUnknownEffect(ResponseEvent)(shownEvent(event, number))
           assert.deepStrictEqual(JSON.parse(data), encoded)
           assert.strictEqual(
             data.replace(/\\u(0085|2028|2029)/g, unescaped),
-            JSON.stringify(numberEvent(event, number))
+            JSON.stringify(shownEvent(event, number))
           )
         }
       })
@@ -109,7 +109,7 @@ describe("Sse.frame", () => {
         const data = dataOf(frame(event, 7))
         assert.deepStrictEqual(
           JSON.parse(data),
-          yield* Schema.encodeUnknownEffect(ResponseEvent)(numberEvent(event, 7))
+          yield* Schema.encodeUnknownEffect(ResponseEvent)(shownEvent(event, 7))
         )
         assert.notMatch(data, /[\u0085\u2028\u2029\r\n]/)
       }

@@ -36,14 +36,14 @@ describe("the events that a log lacks of a stored response", () => {
     "no text": [finish],
     "a tool between two texts": [
       { type: "text", text: "I look." },
-      { type: "tool_begin", id, name: "look", arguments: "{}" },
+      { type: "tool_begin", id, name: "look", arguments: "{}", round: id },
       { type: "tool_end", id, result: { output: "found", error: null } },
       { type: "text", text: "Found." },
       finish
     ],
     "a call for the client": [
       { type: "text", text: "Please." },
-      { type: "function_call", id, name: "look", arguments: "{}" },
+      { type: "function_call", id, name: "look", arguments: "{}", round: id },
       { ...finish, reason: "tool_calls" }
     ]
   }

@@ -2,7 +2,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber, Schema, Stream } from "effect"
 import { ResponseResource } from "../../src/api/openai/ResponseResource.ts"
 import { ItemList } from "../../src/api/openai/StoredItem.ts"
-import { says, ScriptedModel, text } from "../support/ScriptedModel.ts"
+import { says, ScriptedModel, scriptedUsage, text } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { until } from "../support/until.ts"
 import { call, errorOf, responseOf } from "../support/Wire.ts"
@@ -43,6 +43,43 @@ const envelope = (status: number, reply: { readonly status: number; readonly tex
 }
 
 layer(TestApp.layer(), { excludeTestServices: true })("stored responses of /openai/v1", (it) => {
+  it.effect(
+    "a call is shown with the same fields everywhere, and without the round that it was made in",
+    () =>
+      Effect.gen(function* () {
+        const model = yield* ScriptedModel
+        yield* model.change({ tools: true, contextWindow: 20_000 })
+        const asking = Stream.make(
+          { type: "tool_call", call: { id: "1", name: "weather", arguments: "{}" } } as const,
+          { type: "finish", reason: "tool_calls", usage: scriptedUsage } as const
+        )
+        yield* model.next(asking, asking, says("Sun."))
+        const tools = [{ type: "function", name: "weather", parameters: { type: "object" } }]
+        const post = (body: object) => request("POST", "/openai/v1/responses", { body: { tools, ...body } })
+        const streamed = yield* post({ input: "Weather?", stream: true })
+        const answered = yield* post({ input: "Weather?" })
+        const { conversation, id, output } = yield* decode(answered.text)
+        const item = output.at(-1)
+        assert(item?.type === "function_call")
+        const next = yield* post({
+          previous_response_id: id,
+          input: [{ type: "function_call_output", call_id: item.call_id, output: "sun" }]
+        })
+        const replayed = yield* decode(next.text)
+        const shown = [
+          yield* request("GET", `/openai/v1/responses/${id}`),
+          yield* request("GET", `/openai/v1/responses/${replayed.id}/input_items`),
+          yield* request("GET", `/openai/v1/conversations/${conversation?.id}/items`),
+          yield* request("GET", `/v1/conversations/${conversation?.id.replace("conv_", "")}`)
+        ]
+        for (const { status, text: body } of [streamed, answered, next, ...shown]) {
+          assert.strictEqual(status, 200, body)
+          assert.notInclude(body, '"round"')
+        }
+        assert.isAbove(shown.filter(({ text: body }) => body.includes(item.call_id)).length, 2)
+      })
+  )
+
   it.effect("a response is shown as it was answered, with what it repeats of its request", () =>
     Effect.gen(function* () {
       const answered = yield* answerTo(

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Schema, Stream } from "effect"
-import { numberEvent, ResponseEvent } from "../../src/api/ResponseEvent.ts"
+import { shownEvent, ResponseEvent } from "../../src/api/ResponseEvent.ts"
 import * as Events from "../../src/responses/Events.ts"
 import { collect } from "../../src/responses/EventStream.ts"
 import { assertGrammar } from "../support/StreamGrammar.ts"
@@ -13,7 +13,7 @@ describe("Events", () => {
     ([script, ending, batch]) =>
       Effect.gen(function* () {
         const said = saidOf(script)
-        const numbered = play(said, ending, batch).map(numberEvent)
+        const numbered = play(said, ending, batch).map(shownEvent)
         const folded = assertGrammar(numbered)
         const isWhole = ending !== "failure" && ending !== "nothing"
         assert.strictEqual(folded.last.type, isWhole ? "response.completed" : "error")

@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { SqlClient } from "effect/sql"
-import { numberEvent } from "../../src/api/ResponseEvent.ts"
+import { shownEvent } from "../../src/api/ResponseEvent.ts"
 import { ItemId } from "../../src/domain/Ids.ts"
 import type { ModelMessage, ModelPart, ToolSpec } from "../../src/domain/ModelCall.ts"
 import type { Demands, ResponseRequest } from "../../src/responses/ResponseRequest.ts"
@@ -54,7 +54,7 @@ layer(layerResponses, { excludeTestServices: true })("functions of a client", (i
         yield* toolsOn
         yield* model.next(calls("Rome", "Oslo"))
         const events = yield* eventsForAlice({ input: "Weather in Rome and Oslo?" }, demands)
-        const { items, last } = assertGrammar(events.map(numberEvent))
+        const { items, last } = assertGrammar(events.map(shownEvent))
         assert.deepStrictEqual(
           items.map((item) => item.type === "function_call" && [item.name, item.arguments]),
           [

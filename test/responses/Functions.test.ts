@@ -10,7 +10,6 @@ import type {
 import type { Attempt } from "../../src/responses/Attempts.ts"
 import { functionCall } from "../../src/responses/CallItems.ts"
 import type { CallRules } from "../../src/responses/CallRules.ts"
-import { isSameRound } from "../../src/responses/ItemIds.ts"
 import { makeOffers } from "../../src/responses/Offers.ts"
 import type { Demands } from "../../src/responses/ResponseRequest.ts"
 import type { GenerationPart } from "../../src/responses/Round.ts"
@@ -80,10 +79,11 @@ describe("the calls of a client's functions", () => {
       ])
       assert.deepStrictEqual(parts.at(-1), { type: "finish", reason: "tool_calls", usage })
       assert.strictEqual(model.asked.length, 1)
-      const ids = parts.flatMap((part) =>
-        part.type === "tool_begin" || part.type === "function_call" ? [part.id] : []
+      const rounds = parts.flatMap((part) =>
+        part.type === "tool_begin" || part.type === "function_call" ? [part.round] : []
       )
-      assert.isTrue(isSameRound(ids[0]!, ids[1]!) && isSameRound(ids[1]!, ids[2]!), "they were one round")
+      assert.strictEqual(rounds.length, 3)
+      assert.strictEqual(new Set(rounds).size, 1, "they were one round")
       const callIds = parts.flatMap((part) =>
         part.type === "function_call" ? [functionCall(part).call_id] : []
       )

@@ -2,7 +2,7 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { describe as failureOf } from "../../src/api/Failure.ts"
-import { numberEvent } from "../../src/api/ResponseEvent.ts"
+import { shownEvent } from "../../src/api/ResponseEvent.ts"
 import type { AnswerFormat, ModelPart, ModelRequest } from "../../src/domain/ModelCall.ts"
 import type { Attempt } from "../../src/responses/Attempts.ts"
 import { type CheckOutput, unfenced } from "../../src/responses/OutputCheck.ts"
@@ -200,7 +200,7 @@ layer(layerResponses, { excludeTestServices: true })("structured output", (it) =
       const sql = yield* SqlClient.SqlClient
       yield* model.next(says("Sure! ", '{"name":'), says('{"name"', ':"Ada"}'))
       const events = yield* eventsForAlice({ input: "Who?" }, { answer: { format } })
-      const { last, outputText } = assertGrammar(events.map(numberEvent))
+      const { last, outputText } = assertGrammar(events.map(shownEvent))
       assert.strictEqual(outputText, '{"name":"Ada"}')
       assert.strictEqual(last.type === "response.completed" && last.response.usage?.total_tokens, 36)
       const asked = (yield* model.asked).at(-1)

@@ -67,7 +67,7 @@ const partsOf = (said: Said): ReadonlyArray<GenerationPart> => {
   )
   const result = said.failing ? { output: null, error: "a\0\ud800" } : { output: "b\0\ud800", error: null }
   return [
-    ...ids.map((id) => ({ type: "tool_begin", id, name: "n\0", arguments: "\ud800" }) as const),
+    ...ids.map((id) => ({ type: "tool_begin", id, name: "n\0", arguments: "\ud800", round: "one" }) as const),
     ...(said.reversed ? ids.toReversed() : ids).map((id) => ({ type: "tool_end", id, result }) as const)
   ]
 }
@@ -78,7 +78,8 @@ const functionParts = (count: number): ReadonlyArray<GenerationPart> =>
     type: "function_call",
     id: ItemId.make(`00000000-0000-4000-a000-${String(calls++).padStart(12, "0")}`),
     name: "f\0",
-    arguments: "{\ud800}"
+    arguments: "{\ud800}",
+    round: "last"
   }))
 
 /** The text between two rounds of calls is storable by itself. */

@@ -7,6 +7,7 @@ import { Deferred, Effect, Fiber, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import retention from "../../migrations/0010_retention.ts"
 import inventedAnswers from "../../migrations/0031_invented_answers.ts"
+import rounds from "../../migrations/0032_rounds.ts"
 import { Accounts } from "../../src/auth/Accounts.ts"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
 import * as KeyToken from "../../src/auth/KeyToken.ts"
@@ -28,6 +29,20 @@ const applied = Effect.flatMap(
 
 /** An id like the service's: it sorts by its number. */
 const idOf = (number: number): string => `00000000-0000-7000-8000-${String(number).padStart(12, "0")}`
+
+/** Stores items as the output of a response. */
+const storeAnswer = Effect.fnUntraced(function* (id: string, items: ReadonlyArray<{ readonly id: string }>) {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`INSERT INTO organizations (id, name) VALUES (${id}::uuid, 'o')`
+  yield* sql`INSERT INTO users (id, organization_id, email) VALUES (${id}::uuid, ${id}::uuid, 'u')`
+  yield* sql`INSERT INTO conversations (id, user_id, hidden) VALUES (${id}::uuid, ${id}::uuid, true)`
+  yield* sql`INSERT INTO turns (response_id, conversation_id, user_id, position, model, prompt_tokens)
+    VALUES (${id}::uuid, ${id}::uuid, ${id}::uuid, 0, 'm', 1)`
+  for (const [position, item] of items.entries()) {
+    yield* sql`INSERT INTO items (response_id, side, position, id, user_id, item) VALUES
+      (${id}::uuid, 'output', ${position}, ${item.id}::uuid, ${id}::uuid, ${JSON.stringify(item)}::json)`
+  }
+})
 
 /** What a database had before there was a web application: three users, the first of them disabled, keys and usage. */
 const fillBeforeAccounts = Effect.fnUntraced(function* (hash: Uint8Array) {
@@ -91,15 +106,7 @@ describe("The migrations", () => {
       ]
       const stored = yield* Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
-        yield* sql`INSERT INTO organizations (id, name) VALUES (${id}::uuid, 'o')`
-        yield* sql`INSERT INTO users (id, organization_id, email) VALUES (${id}::uuid, ${id}::uuid, 'u')`
-        yield* sql`INSERT INTO conversations (id, user_id, hidden) VALUES (${id}::uuid, ${id}::uuid, true)`
-        yield* sql`INSERT INTO turns (response_id, conversation_id, user_id, position, model, prompt_tokens)
-          VALUES (${id}::uuid, ${id}::uuid, ${id}::uuid, 0, 'm', 1)`
-        for (const [position, item] of items.entries()) {
-          yield* sql`INSERT INTO items (response_id, side, position, id, user_id, item) VALUES
-            (${id}::uuid, 'output', ${position}, ${id}::uuid, ${id}::uuid, ${JSON.stringify(item)}::json)`
-        }
+        yield* storeAnswer(id, items)
         yield* sql`DROP INDEX conversations_idle`
         yield* sql`ALTER TABLE files DROP COLUMN expires_at`
         yield* retention
@@ -127,21 +134,44 @@ describe("The migrations", () => {
       const items = ["(No answer: the model wrote nothing.)", quoted, "(No answer: none.)"].map(message)
       const stored = yield* Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
-        yield* sql`INSERT INTO organizations (id, name) VALUES (${id}::uuid, 'o')`
-        yield* sql`INSERT INTO users (id, organization_id, email) VALUES (${id}::uuid, ${id}::uuid, 'u')`
-        yield* sql`INSERT INTO conversations (id, user_id, hidden) VALUES (${id}::uuid, ${id}::uuid, true)`
-        yield* sql`INSERT INTO turns (response_id, conversation_id, user_id, position, model, prompt_tokens)
-          VALUES (${id}::uuid, ${id}::uuid, ${id}::uuid, 0, 'm', 1)`
-        for (const [position, item] of items.entries()) {
-          yield* sql`INSERT INTO items (response_id, side, position, id, user_id, item) VALUES
-            (${id}::uuid, 'output', ${position}, ${id}::uuid, ${id}::uuid, ${JSON.stringify(item)}::json)`
-        }
+        yield* storeAnswer(id, items)
         yield* inventedAnswers
         return yield* sql<{ item: string }>`SELECT item::text FROM items ORDER BY position`
       }).pipe(Effect.provide(client))
       assert.deepStrictEqual(
         stored.map(({ item }) => item),
         [message(""), ...items.slice(1)].map((item) => JSON.stringify(item))
+      )
+    })
+  )
+
+  it.effect("say of earlier calls which were made at once", () =>
+    Effect.gen(function* () {
+      const { address, client } = yield* emptyDatabase
+      yield* migrate(address)
+      const call = (id: string, type = "function_call") => ({ type, name: "look", id })
+      // The first two follow each other directly, over the end of the lower part of the counter; the others stand alone.
+      const one = "019845e1-682f-7b02-bfff-ffff22d13aec"
+      const two = "019845e1-682f-7b03-8000-00003b2513ae"
+      const later = "019845e1-682f-7b03-8000-00023b2613ae"
+      const inNextMillisecond = "019845e1-6830-7b03-8000-00033b2713ae"
+      const items = [
+        call(one, "mcp_call"),
+        call(two),
+        { type: "message", id: randomUUID(), content: [] },
+        call(later),
+        call(inNextMillisecond)
+      ]
+      const stored = yield* Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        yield* storeAnswer(randomUUID(), items)
+        yield* rounds
+        return yield* sql<{ item: string }>`SELECT item::text FROM items ORDER BY position`
+      }).pipe(Effect.provide(client))
+      const named = [one, one, null, later, inNextMillisecond]
+      assert.deepStrictEqual(
+        stored.map(({ item }) => item),
+        items.map((item, at) => JSON.stringify(named[at] === null ? item : { ...item, round: named[at] }))
       )
     })
   )

@@ -1,0 +1,47 @@
+import { Schema, Struct } from "effect"
+import {
+  FileSearchCall,
+  FunctionCall,
+  FunctionCallOutput,
+  InputMessage,
+  McpCall,
+  type OutputItem,
+  OutputMessage
+} from "../domain/Conversation.ts"
+
+/** Items as clients see them: without what only the service reads. */
+
+const ShownMcpCall = McpCall.mapFields(Struct.omit(["round"])).annotate({ identifier: "McpCall" })
+const ShownFunctionCall = FunctionCall.mapFields(Struct.omit(["round"])).annotate({
+  identifier: "FunctionCall"
+})
+
+/** The items of an answer to a request that knows no functions of its own. */
+export const OwnOutputItem = Schema.Union([OutputMessage, ShownMcpCall, FileSearchCall]).annotate({
+  identifier: "OutputItem"
+})
+
+/** All items that an answer may have. */
+export const ShownOutputItem = Schema.Union([OutputMessage, ShownMcpCall, FileSearchCall, ShownFunctionCall])
+
+/** All items that a turn may have been asked. */
+export const ShownInputItem = Schema.Union([
+  InputMessage,
+  ShownMcpCall,
+  FileSearchCall,
+  ShownFunctionCall,
+  FunctionCallOutput
+])
+
+/** The item without what only the service reads. */
+export const shownItem = (item: OutputItem): typeof ShownOutputItem.Type => {
+  switch (item.type) {
+    case "mcp_call":
+      return Struct.omit(item, ["round"])
+    case "function_call":
+      return Struct.omit(item, ["round"])
+    case "message":
+    case "file_search_call":
+      return item
+  }
+}
