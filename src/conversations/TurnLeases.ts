@@ -4,7 +4,6 @@ import type { OpenTurn } from "../domain/Conversation.ts"
 import { ConversationNotFound, type DatabaseUnavailable, TurnLeaseLost } from "../domain/Errors.ts"
 import type { ConversationId, UserId } from "../domain/Ids.ts"
 import { inRealTime, monotonicMillis } from "../domain/Monotonic.ts"
-import { acquired } from "../domain/onClose.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { prepared } from "../sql/prepared.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
@@ -155,7 +154,7 @@ export const makeTurnLeases = Effect.fnUntraced(function* (leaseSeconds: number)
 
   /** Renews the lease until the scope closes, and releases it then. */
   const hold = (userId: UserId, turn: OpenTurn, stored: HeldTurn["stored"]) =>
-    acquired(
+    Effect.acquireRelease(
       Effect.map(inRealTime(monotonicMillis), (renewedAt) => {
         const lost = Deferred.makeUnsafe<never, TurnLeaseLost>()
         const isShown = stored === null

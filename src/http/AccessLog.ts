@@ -16,7 +16,6 @@ import { HttpServerRequest, HttpServerResponse, HttpTraceContext } from "effect/
 import { ClientAddress } from "../auth/ClientAddress.ts"
 import { type AccessEntry, CurrentAccess, newAccessEntry } from "../domain/AccessEntry.ts"
 import { secondsBetween } from "../domain/Monotonic.ts"
-import { onClose } from "../domain/onClose.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import * as Instruments from "../telemetry/Instruments.ts"
 import { probes } from "./Routes.ts"
@@ -219,7 +218,7 @@ export const makeAccessLog = Effect.gen(function* () {
       span: isTraced ? yield* serverSpan(request, requestId, route) : null,
       status: null
     }
-    yield* onClose((exit) => finish(access, exit))
+    yield* Effect.addFinalizer((exit) => finish(access, exit))
     return access
   })
 

@@ -1,7 +1,6 @@
 import type { Server } from "node:http"
 import { Context, Deferred, Duration, Effect, Fiber, Latch, Layer, Option, type Scope } from "effect"
 import { ServerShuttingDown } from "../domain/Errors.ts"
-import { onClose } from "../domain/onClose.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 
 /** Time for the last streams to deliver their `error` event after the grace period. */
@@ -52,7 +51,7 @@ export class Drain extends Context.Service<
         if (state === "over") return Effect.fail(new ServerShuttingDown())
         requests++
         idle.closeUnsafe()
-        return onClose(() =>
+        return Effect.addFinalizer(() =>
           Effect.sync(() => {
             requests--
             if (requests === 0) idle.openUnsafe()

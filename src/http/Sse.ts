@@ -4,7 +4,6 @@ import type { ErrorBody } from "../api/ErrorEnvelope.ts"
 import { describe, defect, type Expected, type Failure } from "../api/Failure.ts"
 import { errorEvent, type EventBody, shownEvent } from "../api/ResponseEvent.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
-import { acquired } from "../domain/onClose.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { openStreams } from "../telemetry/Instruments.ts"
 import { Drain } from "./Drain.ts"
@@ -144,7 +143,9 @@ export class EventStreams extends Context.Service<
           { bufferSize: piecesAheadMax }
         )
 
-        yield* acquired(Metric.modify(openStreams.of(), 1), () => Metric.modify(openStreams.of(), -1))
+        yield* Effect.acquireRelease(Metric.modify(openStreams.of(), 1), () =>
+          Metric.modify(openStreams.of(), -1)
+        )
         return HttpServerResponse.stream(body, {
           contentType: "text/event-stream",
           headers: { "cache-control": "no-cache", "x-accel-buffering": "no", ...headers }

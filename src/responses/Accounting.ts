@@ -5,7 +5,6 @@ import type { DatabaseUnavailable, UsageLimitExceeded } from "../domain/Errors.t
 import type { ResponseId } from "../domain/Ids.ts"
 import type { ModelSpec } from "../domain/Model.ts"
 import { type ModelUsage, nothingSpent } from "../domain/ModelCall.ts"
-import { acquired } from "../domain/onClose.ts"
 import { countPromptTokens, countTokens, type Prompt } from "../providers/Tokenizer.ts"
 import { allowanceRefusals } from "../telemetry/Instruments.ts"
 import { makeUsualOutput } from "../usage/Admission.ts"
@@ -167,8 +166,9 @@ export class Accounting extends Context.Service<
           }))
           const needs = needsOf(calls, usualTokens())
           const owners = ownersOf(caller)
-          const grant = yield* acquired(usage.admit({ responseId, part: 0, ...owners, ...needs }), () =>
-            settle(responseId, caller, meter, beganNanos, access)
+          const grant = yield* Effect.acquireRelease(
+            usage.admit({ responseId, part: 0, ...owners, ...needs }),
+            () => settle(responseId, caller, meter, beganNanos, access)
           )
           let part = 0
           const reserve = (more: Needs) =>

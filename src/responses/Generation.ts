@@ -18,7 +18,6 @@ import type { ItemId } from "../domain/Ids.ts"
 import type { ModelSpec } from "../domain/Model.ts"
 import { alone, type CallOptions } from "../domain/ModelCall.ts"
 import { secondsBetween } from "../domain/Monotonic.ts"
-import { onClose } from "../domain/onClose.ts"
 import { adviceOn } from "../providers/Fault.ts"
 import { operationDuration } from "../telemetry/Instruments.ts"
 import { traced } from "../telemetry/traced.ts"
@@ -59,7 +58,7 @@ const recordCall = Effect.fnUntraced(function* ({ id, provider }: ModelSpec, max
     span.attribute("gen_ai.usage.output_tokens", usage.outputTokens)
   }
 
-  yield* onClose(() =>
+  yield* Effect.addFinalizer(() =>
     recordEnd({
       span,
       id,
