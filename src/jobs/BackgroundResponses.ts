@@ -1,4 +1,15 @@
-import { Cause, Context, Deferred, Effect, Layer, Metric, Schedule, Scope, Stream } from "effect"
+import {
+  Cause,
+  Context,
+  Deferred,
+  type Duration,
+  Effect,
+  Layer,
+  Metric,
+  Schedule,
+  Scope,
+  Stream
+} from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import { describe, type Expected } from "../api/Failure.ts"
 import type { EventBody } from "../api/ResponseEvent.ts"
@@ -32,7 +43,9 @@ const lookMillis = 1_000
 /** How often the queue is read without a sign of anything in it. */
 const idleMillis = 10_000
 /** How long a request for the background waits to be accepted or refused; by then it is queued at least. */
-const acceptMillis = 1_000
+export const AcceptWait = Context.Reference<Duration.Input>("parley/jobs/AcceptWait", {
+  defaultValue: () => "1 second"
+})
 const sweepEvery = "1 hour"
 
 /** Makes responses apart from the requests that ask for them: in the background, and once for each Idempotency-Key. */
@@ -123,7 +136,7 @@ export class BackgroundResponses extends Context.Service<
 const bodyOf = (asked: NewJob["asked"]): unknown => (asked.kind === "profile" ? asked.request : asked)
 
 /** Requests for the background that wait until they are accepted or refused. */
-const makeAccepting = () => {
+const makeAccepting = Effect.map(AcceptWait, (wait) => {
   const waiting = new Map<ResponseId, Deferred.Deferred<void, Expected>>()
   return {
     begin: (id: ResponseId) =>
@@ -136,19 +149,19 @@ const makeAccepting = () => {
         const one = waiting.get(responseId)
         return one === undefined ? Effect.void : Deferred.await(one)
       }).pipe(
-        Effect.timeoutOption(acceptMillis),
+        Effect.timeoutOption(wait),
         Effect.ensuring(Effect.sync(() => waiting.delete(responseId))),
         Effect.asVoid
       )
   }
-}
+})
 
 /** The jobs that this process runs, and its share of the queue. */
 const makeProcess = Effect.gen(function* () {
   const jobs = yield* ResponseJobs
   const { recover, run } = yield* makeJobRuns
   const scope = yield* Scope.Scope
-  const accepting = makeAccepting()
+  const accepting = yield* makeAccepting
   const runs = new Map<ResponseId, JobRun>()
   const { changed, notify } = makeSignals()
   const queued = makeSignals()

@@ -1,6 +1,7 @@
 import { assert, layer } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Stream } from "effect"
+import { Deferred, Effect, Fiber, Layer, Stream } from "effect"
 import { SqlClient } from "effect/sql"
+import { AcceptWait } from "../../src/jobs/BackgroundResponses.ts"
 import { says, ScriptedModel, text } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { until } from "../support/until.ts"
@@ -35,7 +36,10 @@ const held = Effect.gen(function* () {
 
 const missing = `resp_${crypto.randomUUID()}`
 
-layer(TestApp.layer(), { excludeTestServices: true })("responses that are made apart", (it) => {
+/** On a busy machine, too, a refusal comes before the wait for it ends. */
+const patient = TestApp.layer().pipe(Layer.provide(Layer.succeed(AcceptWait, "1 minute")))
+
+layer(patient, { excludeTestServices: true })("responses that are made apart", (it) => {
   it.effect("what a deleted conversation said can't be read again, and its key is free", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
