@@ -126,6 +126,17 @@ const announce = Effect.fnUntraced(function* (key: string, ...fields: ReadonlyAr
   return client
 })
 
+/** Waits until bodies that were announced count: then one more of so many bytes, which is no request, is refused for its size. */
+const counted = (key: string, bytes: number) =>
+  until(
+    Effect.gen(function* () {
+      const { url } = yield* TestApp
+      const padding = "x".repeat(bytes - JSON.stringify({ padding: "" }).length)
+      const { status } = yield* call(`${url}/v1/responses`, { method: "POST", key, body: { padding } })
+      return status === 429
+    })
+  )
+
 const bodies = { bodyBytesMax: 1_000, userBodyBytesMax: 1_500, bodiesBytesMax: 2_000, userWaitSeconds: 0.2 }
 
 layer(TestApp.layer({ http: bodies }), { excludeTestServices: true })("Bodies under way", (it) => {
@@ -134,6 +145,7 @@ layer(TestApp.layer({ http: bodies }), { excludeTestServices: true })("Bodies un
       const { alice, bob } = yield* TestApp
       const model = yield* ScriptedModel
       const first = yield* announce(alice.key, "content-length: 1000")
+      yield* counted(alice.key, 600)
       const second = yield* announce(alice.key, "transfer-encoding: chunked")
       const reply = replyOf(yield* second.whole)
       assert.strictEqual(errorOf(reply, 429).code, "too_many_body_bytes")
@@ -151,6 +163,7 @@ layer(TestApp.layer({ http: bodies }), { excludeTestServices: true })("Bodies un
       const { alice, bob } = yield* TestApp
       yield* announce(alice.key, "content-length: 1000")
       yield* announce(alice.key, "content-length: 400")
+      yield* counted(alice.key, 200)
       const client = yield* announce(bob.key, "content-length: 900")
       const reply = replyOf(yield* client.whole)
       assert.strictEqual(errorOf(reply, 503).code, "server_busy")
