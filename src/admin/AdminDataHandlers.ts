@@ -1,6 +1,7 @@
 import { DateTime, Effect, Stream, Struct } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { type HttpApi, HttpApiBuilder } from "effect/http-api"
+import { shownInput, shownOutput } from "../api/ShownItem.ts"
 import { Accounts } from "../auth/Accounts.ts"
 import type { ShownTurn } from "../conversations/ConversationRows.ts"
 import { Conversations, type OwnedConversation } from "../conversations/Conversations.ts"
@@ -30,8 +31,14 @@ const conversationBody = (conversation: OwnedConversation) =>
     updatedAt: "updated_at"
   })
 
-const turnBody = (turn: ShownTurn) =>
-  Struct.renameKeys(Struct.omit(turn, ["details"]), { responseId: "response_id", createdAt: "created_at" })
+const turnBody = ({ input, output, ...turn }: ShownTurn) => ({
+  ...Struct.renameKeys(Struct.omit(turn, ["details"]), {
+    responseId: "response_id",
+    createdAt: "created_at"
+  }),
+  input: input.flatMap((item) => shownInput(item) ?? []),
+  output: output.flatMap((item) => shownOutput(item) ?? [])
+})
 
 /** What becomes of the files, as the request says. */
 const filesOf = ({

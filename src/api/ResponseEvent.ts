@@ -3,7 +3,7 @@ import { type OutputItem, OutputText } from "../domain/Conversation.ts"
 import { ItemId } from "../domain/Ids.ts"
 import { ErrorBody } from "./ErrorEnvelope.ts"
 import { ResponseObject, type ShownResponse, shownResponse } from "./ResponseObject.ts"
-import { OwnOutputItem, shownItem, type ShownOutputItem } from "./ShownItem.ts"
+import { OwnOutputItem, shownOutput, type ShownOutputItem } from "./ShownItem.ts"
 
 /** The events of a streamed response. Source: specification, Events; wire contract, section 2. */
 
@@ -66,8 +66,18 @@ type EventOf<E, Item, Response> = E extends { readonly item: unknown }
 
 type WithoutNumber<E> = E extends unknown ? Omit<E, "sequence_number"> : never
 
+/** A piece of what the model thinks. */
+export interface ReasoningDelta {
+  readonly type: "response.reasoning_text.delta"
+  readonly item_id: ItemId
+  readonly output_index: number
+  readonly content_index: 0
+  readonly delta: string
+}
+
 /** An event of the core. Delivery adds its number, and leaves out what only the service reads. */
-export type EventBody = WithoutNumber<EventOf<typeof ResponseEvent.Type, OutputItem, ResponseObject>>
+export type EventBody = ShownBody | ReasoningDelta
+type ShownBody = WithoutNumber<EventOf<typeof ResponseEvent.Type, OutputItem, ResponseObject>>
 
 /** Whether no event follows this one. */
 export const isTerminal = (event: EventBody | undefined): boolean =>
@@ -79,10 +89,24 @@ export const errorEvent = ({ code, message, param: field, type }: ErrorBody): Ev
   return { type: "error", code, message, param, error: { message, type, code, param } }
 }
 
-/** The event as clients see it, with its number in the stream, from 0, after the type. */
-export const shownEvent = (event: EventBody, sequenceNumber: number): ResponseEvent => {
+/** The event as clients see it, with its number in the stream, from 0, after the type; null for what the model thinks. */
+export const shownEvent = (event: EventBody, sequenceNumber: number): ResponseEvent | null => {
+  if (event.type === "response.reasoning_text.delta") return null
   const beginning = { type: event.type, sequence_number: sequenceNumber }
-  if ("item" in event) return Object.assign(beginning, event, { item: shownItem(event.item) })
   if ("response" in event) return Object.assign(beginning, event, { response: shownResponse(event.response) })
-  return Object.assign(beginning, event)
+  if (!("item" in event)) return Object.assign(beginning, event)
+  const item = shownOutput(event.item)
+  return item && Object.assign(beginning, event, { item })
+}
+
+/** Gives the items of one stream the places that they have without what the model thinks. */
+export const makeShownPlaces = (): ((event: EventBody) => EventBody) => {
+  const hidden = new Set<number>()
+  return (event) => {
+    if (!("output_index" in event)) return event
+    const { output_index: index } = event
+    if ("item" in event && event.item.type === "reasoning") hidden.add(index)
+    if (hidden.size === 0) return event
+    return { ...event, output_index: index - [...hidden].filter((one) => one < index).length }
+  }
 }

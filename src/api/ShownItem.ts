@@ -3,6 +3,8 @@ import {
   FileSearchCall,
   FunctionCall,
   FunctionCallOutput,
+  hiddenOfCalls,
+  type InputItem,
   InputMessage,
   McpCall,
   type OutputItem,
@@ -11,8 +13,8 @@ import {
 
 /** Items as clients see them: without what only the service reads. */
 
-const ShownMcpCall = McpCall.mapFields(Struct.omit(["round"])).annotate({ identifier: "McpCall" })
-const ShownFunctionCall = FunctionCall.mapFields(Struct.omit(["round"])).annotate({
+const ShownMcpCall = McpCall.mapFields(Struct.omit(hiddenOfCalls)).annotate({ identifier: "McpCall" })
+const ShownFunctionCall = FunctionCall.mapFields(Struct.omit(hiddenOfCalls)).annotate({
   identifier: "FunctionCall"
 })
 
@@ -33,15 +35,21 @@ export const ShownInputItem = Schema.Union([
   FunctionCallOutput
 ])
 
-/** The item without what only the service reads. */
-export const shownItem = (item: OutputItem): typeof ShownOutputItem.Type => {
+/** The item without what only the service reads; null for what the model thought. */
+export const shownOutput = (item: OutputItem): typeof ShownOutputItem.Type | null => {
   switch (item.type) {
     case "mcp_call":
-      return Struct.omit(item, ["round"])
+      return Struct.omit(item, hiddenOfCalls)
     case "function_call":
-      return Struct.omit(item, ["round"])
+      return Struct.omit(item, hiddenOfCalls)
+    case "reasoning":
+      return null
     case "message":
     case "file_search_call":
       return item
   }
 }
+
+/** The same for an item that a turn was asked. */
+export const shownInput = (item: InputItem): typeof ShownInputItem.Type | null =>
+  item.type === "message" || item.type === "function_call_output" ? item : shownOutput(item)

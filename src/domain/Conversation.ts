@@ -1,6 +1,6 @@
 import { Schema, Struct } from "effect"
 import { FileId, ImageId, ItemId, type ConversationId, ResponseId } from "./Ids.ts"
-import { imageDetails } from "./ModelCall.ts"
+import { imageDetails, Opaque } from "./ModelCall.ts"
 
 /**
  * The items of a conversation, stored in the shape in which they are streamed and returned, and with what only the service reads.
@@ -63,8 +63,14 @@ export const OutputMessage = Schema.Struct({
 }).annotate({ identifier: "OutputMessage" })
 export type OutputMessage = typeof OutputMessage.Type
 
-/** Which calls a model made at once: they have the same value, of which clients see nothing. A call without one was made alone. */
-const round = Schema.optionalKey(Schema.String)
+/** Of a call, what only the service reads. */
+const calledBy = {
+  /** The same for all calls that a model made at once. A call without it was made alone. */
+  round: Schema.optionalKey(Schema.String),
+  opaque: Schema.optionalKey(Opaque)
+}
+/** Their names. */
+export const hiddenOfCalls = ["round", "opaque"] as const satisfies ReadonlyArray<keyof typeof calledBy>
 
 /** A tool call that the service ran. `arguments` is JSON as text. */
 export const McpCall = Schema.Struct({
@@ -77,7 +83,7 @@ export const McpCall = Schema.Struct({
   output: Schema.NullOr(Schema.String),
   error: Schema.NullOr(Schema.String),
   approval_request_id: Schema.Null,
-  round
+  ...calledBy
 }).annotate({ identifier: "McpCall" })
 export type McpCall = typeof McpCall.Type
 
@@ -90,7 +96,7 @@ export const FunctionCall = Schema.Struct({
   call_id: Schema.String,
   name: Schema.String,
   arguments: Schema.String,
-  round
+  ...calledBy
 }).annotate({ identifier: "FunctionCall" })
 export type FunctionCall = typeof FunctionCall.Type
 
@@ -125,8 +131,20 @@ export const FileSearchCall = Schema.Struct({
 }).annotate({ identifier: "FileSearchCall" })
 export type FileSearchCall = typeof FileSearchCall.Type
 
+/** What a model thought before the item that follows. */
+export const ReasoningItem = Schema.Struct({
+  id: ItemId,
+  type: Schema.Literal("reasoning"),
+  status: ItemStatus,
+  /** What its server shows of it; "" if nothing. */
+  text: Schema.String,
+  /** Goes back to the model that it came from; null where nothing may. */
+  opaque: Schema.NullOr(Opaque)
+})
+export type ReasoningItem = typeof ReasoningItem.Type
+
 /** All items that an answer may have. */
-export const OutputItem = Schema.Union([OutputMessage, McpCall, FileSearchCall, FunctionCall])
+export const OutputItem = Schema.Union([OutputMessage, McpCall, FileSearchCall, FunctionCall, ReasoningItem])
 export type OutputItem = typeof OutputItem.Type
 
 /** A stored message of the user, or an earlier answer that a client replays. */
@@ -144,7 +162,8 @@ export const InputItem = Schema.Union([
   McpCall,
   FileSearchCall,
   FunctionCall,
-  FunctionCallOutput
+  FunctionCallOutput,
+  ReasoningItem
 ])
 export type InputItem = typeof InputItem.Type
 
@@ -155,7 +174,8 @@ export const StoredItem = Schema.Union([
   McpCall,
   FileSearchCall,
   FunctionCall,
-  FunctionCallOutput
+  FunctionCallOutput,
+  ReasoningItem
 ])
 export type StoredItem = typeof StoredItem.Type
 
@@ -175,6 +195,14 @@ export const withoutPassages = (item: StoredItem): StoredItem =>
 /** The same for an item of an answer. */
 export const outputWithoutPassages = (item: OutputItem): OutputItem =>
   item.type === "file_search_call" ? { ...item, results: item.results?.map(withoutPassage) ?? null } : item
+
+/** An answer without what the model thought, and without what only it can read. */
+export const withoutReasoning = (output: ReadonlyArray<OutputItem>): ReadonlyArray<OutputItem> =>
+  output.flatMap((item): ReadonlyArray<OutputItem> => {
+    if (item.type === "reasoning") return []
+    if (item.type === "mcp_call") return [Struct.omit(item, ["opaque"])]
+    return [item.type === "function_call" ? Struct.omit(item, ["opaque"]) : item]
+  })
 
 /** What cut an answer short. */
 export const CutReason = Schema.Literals(["max_output_tokens", "content_filter", "token_limit"])

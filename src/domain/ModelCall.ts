@@ -1,14 +1,37 @@
+import { Schema } from "effect"
+
 /** A call of a model of any provider, as plain data: one request in, a stream of parts out. */
 
 /** Source: specification, Tools. */
 export const toolNames = ["calculator", "current_datetime", "web_fetch", "web_search"] as const
 export type ToolName = (typeof toolNames)[number]
 
+/** What only one model of one server can read, such as a signature. It goes back there as it came, and nowhere else. */
+export const Opaque = Schema.Struct({
+  /** The protocol, the address of the server, and the model. */
+  origin: Schema.String,
+  /** What the protocol makes of it, as JSON; "" where there is nothing but that the model made it. */
+  data: Schema.String
+})
+export type Opaque = typeof Opaque.Type
+
+/** What a model thought. */
+export interface Reasoning {
+  /** What its server shows of it; "" if nothing. */
+  readonly text: string
+  /** null where nothing may go back. */
+  readonly opaque: Opaque | null
+}
+
 /** A tool call of a model; `arguments` is JSON as text, complete but not validated. */
 export interface ToolCall {
   readonly id: string
   readonly name: string
   readonly arguments: string
+  /** Absent of a call that no model made, or an unknown one. */
+  readonly opaque?: Opaque
+  /** What the model thought directly before it, behind the text and the call before it. */
+  readonly reasoning?: ReadonlyArray<Reasoning>
 }
 
 /** Of the id that a client gives a call of one of its functions. */
@@ -30,7 +53,13 @@ export interface ModelImage {
 export type ModelMessage =
   | { readonly role: "system"; readonly text: string }
   | { readonly role: "user"; readonly text: string; readonly images?: ReadonlyArray<ModelImage> }
-  | { readonly role: "assistant"; readonly text: string; readonly toolCalls: ReadonlyArray<ToolCall> }
+  | {
+      readonly role: "assistant"
+      readonly text: string
+      readonly toolCalls: ReadonlyArray<ToolCall>
+      /** What the model thought before the text, or before its first call where it wrote no text. */
+      readonly reasoning?: ReadonlyArray<Reasoning>
+    }
   | { readonly role: "tool"; readonly callId: string; readonly name: string; readonly text: string }
 
 /** A tool that the model may call; `parameters` is a JSON Schema of its arguments. */
@@ -66,13 +95,16 @@ export type AnswerFormat =
       readonly strict: boolean
     }
 
+export const reasoningEfforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const
+export type ReasoningEffort = (typeof reasoningEfforts)[number]
+
 /** How a model is to answer. What is absent is left to the model's own default. */
 export interface AnswerOptions {
   /** 0 to 2. */
   readonly temperature?: number
   /** 0 to 1. */
   readonly topP?: number
-  readonly reasoningEffort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh"
+  readonly reasoningEffort?: ReasoningEffort
   readonly verbosity?: "low" | "medium" | "high"
   readonly toolChoice?: ToolChoice
   readonly parallelToolCalls?: boolean
@@ -131,9 +163,14 @@ export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter"
 /** `token_limit`: the user's token limit is used up. */
 export type EndReason = FinishReason | "token_limit"
 
-/** A stream has any number of `text` and `tool_call` parts, then exactly one `finish`; one that ends without it has failed. */
+/**
+ * A stream has any number of parts, then exactly one `finish`; one that ends without it has failed. `reasoning_text` is a piece of
+ * what the model thinks, and `reasoning` the whole of it, before what it led to. What is thought behind the first call stands in the calls.
+ */
 export type ModelPart =
   | { readonly type: "text"; readonly text: string }
+  | { readonly type: "reasoning_text"; readonly text: string }
+  | { readonly type: "reasoning"; readonly reasoning: Reasoning }
   | { readonly type: "tool_call"; readonly call: ToolCall }
   | ModelFinish
 

@@ -2,7 +2,7 @@ import { Cause, Clock, Context, Duration, Effect, Layer, Metric, Queue, type Sco
 import { HttpServerResponse } from "effect/http"
 import type { ErrorBody } from "../api/ErrorEnvelope.ts"
 import { describe, defect, type Expected, type Failure } from "../api/Failure.ts"
-import { errorEvent, type EventBody, shownEvent } from "../api/ResponseEvent.ts"
+import { errorEvent, type EventBody, makeShownPlaces, shownEvent } from "../api/ResponseEvent.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { openStreams } from "../telemetry/Instruments.ts"
@@ -23,16 +23,22 @@ const escapeLineEnds = (json: string): string =>
     : json
 
 /** Nearly all events are deltas. Their JSON is built by hand: a property test compares it with the schema's encoding. */
-const dataOf = (event: EventBody, sequenceNumber: number): string =>
-  event.type === "response.output_text.delta"
-    ? `{"type":"response.output_text.delta","sequence_number":${sequenceNumber},"item_id":"${event.item_id}",` +
+const dataOf = (event: EventBody, sequenceNumber: number): string | null => {
+  if (event.type === "response.output_text.delta")
+    return (
+      `{"type":"response.output_text.delta","sequence_number":${sequenceNumber},"item_id":"${event.item_id}",` +
       `"output_index":${event.output_index},"content_index":${event.content_index},` +
       `"delta":${escapeLineEnds(JSON.stringify(event.delta))},"logprobs":[]}`
-    : escapeLineEnds(JSON.stringify(shownEvent(event, sequenceNumber)))
+    )
+  const shown = shownEvent(event, sequenceNumber)
+  return shown && escapeLineEnds(JSON.stringify(shown))
+}
 
-/** A frame as `/v1` writes it. */
-export const frame = (event: EventBody, sequenceNumber: number): string =>
-  `event: message\ndata: ${dataOf(event, sequenceNumber)}\n\n`
+/** A frame as `/v1` writes it; "" for what the model thinks. */
+export const frame = (event: EventBody, sequenceNumber: number): string => {
+  const data = dataOf(event, sequenceNumber)
+  return data === null ? "" : `event: message\ndata: ${data}\n\n`
+}
 
 /** One frame, whose event may have a name of its own. */
 export const namedFrame = (name: string, data: object): string =>
@@ -55,8 +61,13 @@ export interface Writing {
 
 /** As `/v1` writes it. */
 export const makeWriting = (): Writing => {
+  const placed = makeShownPlaces()
   let sequenceNumber = 0
-  const event = (one: EventBody) => frame(one, sequenceNumber++)
+  const event = (one: EventBody) => {
+    const written = frame(placed(one), sequenceNumber)
+    if (written !== "") sequenceNumber++
+    return written
+  }
   return { event, failure: (body) => event(errorEvent(body)), end: "" }
 }
 

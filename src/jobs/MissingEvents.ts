@@ -1,6 +1,6 @@
 import type { EventBody } from "../api/ResponseEvent.ts"
 import type { ResponseObject } from "../api/ResponseObject.ts"
-import { itemEvents } from "../responses/Events.ts"
+import { itemEvents } from "../responses/ItemEvents.ts"
 
 /**
  * The events that a log lacks for a response that was stored before its last events were logged, without the terminal one. A reader

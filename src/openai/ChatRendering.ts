@@ -60,6 +60,10 @@ const finishReason = ({ incomplete_details, output }: ResponseObject): FinishRea
 const textsOf = (output: ReadonlyArray<OutputItem>): ReadonlyArray<string> =>
   output.flatMap((item) => (item.type === "message" ? [item.content.map(({ text }) => text).join("")] : []))
 
+/** What the model thought, as far as it is shown. */
+const thoughtsOf = (output: ReadonlyArray<OutputItem>): ReadonlyArray<string> =>
+  output.flatMap((item) => (item.type === "reasoning" && item.text !== "" ? [item.text] : []))
+
 const calledFunction = ({ arguments: args, call_id, name }: FunctionCall) => ({
   id: call_id,
   type: "function" as const,
@@ -71,6 +75,7 @@ export const renderCompletion = (response: ResponseObject, view: ChatView): Chat
   const texts = textsOf(response.output)
   const written = texts.filter((text) => text !== "")
   const calls = response.output.filter(isFunctionCall).map(calledFunction)
+  const thoughts = thoughtsOf(response.output).join(betweenTexts)
   return {
     ...headOf(response),
     object: "chat.completion",
@@ -80,6 +85,7 @@ export const renderCompletion = (response: ResponseObject, view: ChatView): Chat
         message: {
           role: "assistant",
           content: texts.length === 0 ? null : written.join(betweenTexts),
+          ...(thoughts === "" ? {} : { reasoning_content: thoughts }),
           refusal: null,
           annotations: [],
           ...(calls.length === 0 ? {} : { tool_calls: calls })
@@ -114,6 +120,7 @@ export const chatError = ({ code, message, param, type }: ErrorBody): ChatError 
 export const makeChatRenderer = (view: ChatView): ((event: EventBody) => ReadonlyArray<ChatChunk>) => {
   let head: ReturnType<typeof headOf> | null = null
   let lastText: string | null = null
+  let lastThought: string | null = null
   let calls = 0
 
   const chunk = (delta: Delta, finish: FinishReason | null): ReadonlyArray<ChatChunk> =>
@@ -142,6 +149,11 @@ export const makeChatRenderer = (view: ChatView): ((event: EventBody) => Readonl
         return chunk({ role: "assistant", content: "" }, null)
       case "response.output_text.delta":
         return textChunk(event.item_id, event.delta)
+      case "response.reasoning_text.delta": {
+        const separator = lastThought === null || lastThought === event.item_id ? "" : betweenTexts
+        lastThought = event.item_id
+        return chunk({ reasoning_content: separator + event.delta }, null)
+      }
       case "response.output_item.done":
         return event.item.type === "function_call"
           ? callDeltas(event.item, calls++).flatMap((delta) => chunk(delta, null))

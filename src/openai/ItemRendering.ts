@@ -7,7 +7,8 @@ import {
   type FunctionCall,
   type McpCall,
   type OutputItem,
-  type OutputText
+  type OutputText,
+  type ReasoningItem
 } from "../domain/Conversation.ts"
 
 /**
@@ -76,6 +77,8 @@ const kindOf = (item: OutputItem, { shown }: View): IdKind => {
       return "fileSearch"
     case "mcp_call":
       return shown.webSearch && isWeb(item) ? "webSearch" : "reasoning"
+    case "reasoning":
+      return "reasoning"
   }
 }
 
@@ -101,6 +104,14 @@ export const renderFunctionCall = (call: FunctionCall): Extract<Item, { type: "f
   id: shownId("functionCall", call.id)
 })
 
+/** What the model thought, as far as its server shows it. */
+export const renderReasoning = ({ id, status, text }: ReasoningItem): Item => ({
+  id: shownId("reasoning", id),
+  type: "reasoning",
+  status: status === "in_progress" ? status : "completed",
+  summary: text === "" ? [] : [{ type: "summary_text", text }]
+})
+
 /** An item as the client sees it; null for one that it didn't ask to see. */
 export const renderItem = (item: OutputItem, view: View): Item | null => {
   const id = shownId(kindOf(item, view), item.id)
@@ -111,6 +122,8 @@ export const renderItem = (item: OutputItem, view: View): Item | null => {
       return renderFunctionCall(item)
     case "mcp_call":
       return renderCall(item, view)
+    case "reasoning":
+      return renderReasoning(item)
     case "file_search_call":
       return view.shown.fileSearch
         ? {

@@ -24,12 +24,30 @@ const endOfMessage = (index: number, item: Extract<Item, { type: "message" }>): 
     ]
   })
 
-const ofSummary = (index: number, item: Extract<Item, { type: "reasoning" }>): Array<ProfileEventBody> =>
-  item.summary.flatMap((part, summary_index): Array<ProfileEventBody> => {
-    const place = { item_id: item.id, output_index: index, summary_index }
+/** The place of a summary, which has one part. */
+const ofThought = (item_id: string, output_index: number) => ({ item_id, output_index, summary_index: 0 })
+
+const beginSummary = (place: ReturnType<typeof ofThought>): ProfileEventBody => ({
+  type: "response.reasoning_summary_part.added",
+  ...place,
+  part: { type: "summary_text", text: "" }
+})
+
+/** `isWritten` if its text was shown as the model thought it. */
+const ofSummary = (
+  index: number,
+  item: Extract<Item, { type: "reasoning" }>,
+  isWritten: boolean
+): Array<ProfileEventBody> =>
+  item.summary.flatMap((part): Array<ProfileEventBody> => {
+    const place = ofThought(item.id, index)
     return [
-      { type: "response.reasoning_summary_part.added", ...place, part: { ...part, text: "" } },
-      { type: "response.reasoning_summary_text.delta", ...place, delta: part.text },
+      ...(isWritten
+        ? []
+        : [
+            beginSummary(place),
+            { type: "response.reasoning_summary_text.delta", ...place, delta: part.text } as const
+          ]),
       { type: "response.reasoning_summary_text.done", ...place, text: part.text },
       { type: "response.reasoning_summary_part.done", ...place, part }
     ]
@@ -52,14 +70,14 @@ const ofArguments = (
 }
 
 /** What comes between the beginning of an item and its end. */
-const beforeDone = (index: number, item: Item): Array<ProfileEventBody> => {
+const beforeDone = (index: number, item: Item, isWritten: boolean): Array<ProfileEventBody> => {
   switch (item.type) {
     case "message":
       return endOfMessage(index, item)
     case "function_call":
       return ofArguments(index, item)
     case "reasoning":
-      return ofSummary(index, item)
+      return ofSummary(index, item, isWritten)
     case "web_search_call":
     case "file_search_call":
       return [{ type: `response.${item.type}.completed`, item_id: item.id, output_index: index }]
@@ -78,6 +96,8 @@ const afterAdded = (index: number, item: Item): Array<ProfileEventBody> =>
 /** The events of the core that are about one item. */
 type ItemEvent = Extract<EventBody, { readonly output_index: number }>
 
+type TextEvent = Extract<ItemEvent, { readonly delta: string }>
+
 interface Ended {
   readonly index: number
   readonly item: Item
@@ -88,24 +108,31 @@ const makeItemRenderer = (view: View) => {
   /** The place of each shown item, by the place that the core gave it. */
   const places = new Map<number, number>()
   const done: Array<Item> = []
+  /** The places of reasoning whose text has begun. */
+  const written = new Set<number>()
   /** A message that has ended: whether it was cut is known at the end of the response. */
   let held: Ended | null = null
   const place = (index: number): number => places.get(index) ?? places.size
 
-  const placed = ({
-    item_id,
-    output_index
-  }: {
-    readonly item_id: string
-    readonly output_index: number
-  }) => ({
+  const placed = ({ item_id, output_index }: Pick<TextEvent, "item_id" | "output_index">) => ({
     item_id: shownId("message", item_id),
     output_index: place(output_index)
   })
 
+  const think = ({ delta, item_id, output_index }: TextEvent): ReadonlyArray<ProfileEventBody> => {
+    const index = place(output_index)
+    const summary = ofThought(shownId("reasoning", item_id), index)
+    const begun = written.has(index) ? [] : [beginSummary(summary)]
+    written.add(index)
+    return [...begun, { type: "response.reasoning_summary_text.delta", ...summary, delta }]
+  }
+
   const end = ({ index, item }: Ended): ReadonlyArray<ProfileEventBody> => {
     done[index] = item
-    return [...beforeDone(index, item), { type: "response.output_item.done", output_index: index, item }]
+    return [
+      ...beforeDone(index, item, written.has(index)),
+      { type: "response.output_item.done", output_index: index, item }
+    ]
   }
 
   const release = (isCut: boolean): ReadonlyArray<ProfileEventBody> => {
@@ -132,6 +159,8 @@ const makeItemRenderer = (view: View) => {
         held = ended
         return []
       }
+      case "response.reasoning_text.delta":
+        return think(one)
       case "response.content_part.added":
         return [{ ...one, ...placed(one), part: textPart(one.part) }]
       case "response.output_text.delta":

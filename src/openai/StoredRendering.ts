@@ -6,7 +6,14 @@ import type { StoredResponse } from "../conversations/StoredResponses.ts"
 import type { ItemsPage } from "../conversations/StoredResponses.ts"
 import type { InputItem, InputMessage, StoredItem as DomainItem } from "../domain/Conversation.ts"
 import { storedResponse } from "../responses/TurnDetails.ts"
-import { renderCall, renderFunctionCall, renderResponse, textPart, type View } from "./ItemRendering.ts"
+import {
+  renderCall,
+  renderFunctionCall,
+  renderReasoning,
+  renderResponse,
+  textPart,
+  type View
+} from "./ItemRendering.ts"
 
 /** What is stored, as clients of the OpenAI interface see it. */
 
@@ -85,6 +92,8 @@ export const renderStoredItem = (item: Stored): StoredItem => {
       return { ...item, id: shownId("functionOutput", item.id) }
     case "file_search_call":
       return { ...item, id: shownId("fileSearch", item.id), results: null }
+    case "reasoning":
+      return renderReasoning(item)
     case "mcp_call":
       return renderCall(item, plainView)
     case "function_call":

@@ -112,7 +112,8 @@ const anthropicEfforts = {
   low: "low",
   medium: "medium",
   high: "high",
-  xhigh: "high"
+  xhigh: "high",
+  max: "max"
 } as const
 
 const anthropicChoice = ({ parallelToolCalls, toolChoice }: AnswerOptions) => {

@@ -1,9 +1,9 @@
 import type { Array as Arr } from "effect"
-import type { FinishReason, ModelFinish, ModelPart, ModelUsage } from "../domain/ModelCall.ts"
+import type { FinishReason, ModelFinish, ModelPart, ModelUsage, Reasoning } from "../domain/ModelCall.ts"
 import { noEvents, readEvents } from "./EventText.ts"
 import { AnswerMalformed, type Fault, FinishMissing } from "./Fault.ts"
 import { errorEventFault } from "./FaultCause.ts"
-import type { AnswerChunk, CallFragment, Decode } from "./Protocol.ts"
+import type { AnswerChunk, CallFragment, Decode, ThoughtBlock } from "./Protocol.ts"
 
 /** A longer event is malformed. */
 export const eventCharactersMax = 1024 * 1024
@@ -25,6 +25,9 @@ interface OpenCall {
   id: string
   name: string
   arguments: string
+  data: string
+  /** What was thought before it, behind the first call. */
+  readonly reasoning: ReadonlyArray<Reasoning>
 }
 
 /** Reads the body of one answer: bytes in, parts out. It holds all state of the reading but that of the protocol's decoder. */
@@ -46,18 +49,27 @@ export class AnswerReader {
   private usage: ModelUsage | null = null
   private calls: Array<OpenCall> = []
   private highSurrogate = ""
+  /** The same of what the model thinks. */
+  private thoughtSurrogate = ""
+  /** What the model thinks since the last block. */
+  private thought = ""
+  /** Blocks behind the first call, which belong to the next one. */
+  private late: Array<Reasoning> = []
   private isRefusal = false
   private begun = false
   private json: Array<Buffer> | null = null
   private jsonBytes = 0
   private streamBytes = 0
   private readonly decode: Decode
+  /** Of the opaque values. */
+  private readonly origin: string
   private rest = noEvents
   /** Joins characters that were cut between two reads; null until one was. The byte order mark is removed with the events. */
   private cutDecoder: InstanceType<typeof TextDecoder> | null = null
 
-  constructor(decode: Decode) {
+  constructor(decode: Decode, origin: string) {
     this.decode = decode
+    this.origin = origin
   }
 
   get hasParts(): boolean {
@@ -161,6 +173,8 @@ export class AnswerReader {
         if (chunk.progress) this.progress++
         if (chunk.isRefusal === true) this.isRefusal = true
         if (chunk.usage !== null) this.usage = chunk.usage
+        if (chunk.thought !== undefined && chunk.thought !== "") this.think(chunk.thought)
+        if (chunk.blocks !== undefined) for (const block of chunk.blocks) this.block(block)
         if (chunk.text !== "") this.text(chunk.text)
         for (const fragment of chunk.fragments) this.fragment(fragment)
         if (chunk.finish !== null) this.finished(chunk.finish)
@@ -181,15 +195,31 @@ export class AnswerReader {
 
   /** Joins a surrogate pair that was cut between two deltas. */
   private text(text: string): void {
-    let whole = this.highSurrogate === "" ? text : this.highSurrogate + text
-    const last = whole.charCodeAt(whole.length - 1)
-    if (last >= 0xd800 && last <= 0xdbff) {
-      this.highSurrogate = whole.slice(-1)
-      whole = whole.slice(0, -1)
-    } else this.highSurrogate = ""
+    const { carry, text: whole } = joined(this.highSurrogate, text)
+    this.highSurrogate = carry
     if (whole === "") return
     this.keep(whole)
     this.parts.push({ type: "text", text: whole })
+  }
+
+  private think(text: string): void {
+    const { carry, text: whole } = joined(this.thoughtSurrogate, text)
+    this.thoughtSurrogate = carry
+    if (whole === "") return
+    this.keep(whole)
+    this.thought += whole
+    // What is thought between calls has its place only once the next call has come.
+    if (this.calls.length === 0) this.parts.push({ type: "reasoning_text", text: whole })
+  }
+
+  private block({ data, text }: ThoughtBlock): void {
+    const opaque = data === null ? null : { origin: this.origin, data }
+    const reasoning = { text: text ?? this.thought, opaque }
+    if (text !== null && this.thought === "") this.keep(text)
+    this.thought = ""
+    this.thoughtSurrogate = ""
+    if (this.calls.length === 0) this.parts.push({ type: "reasoning", reasoning })
+    else this.late.push(reasoning)
   }
 
   private keep(text: string): void {
@@ -205,6 +235,7 @@ export class AnswerReader {
     // Some servers repeat the name in every fragment; none sends it in pieces.
     if (call.name === "") call.name = fragment.name
     call.arguments += fragment.arguments
+    if (fragment.data !== undefined) call.data = fragment.data
     if (call.arguments.length > toolArgumentsCharactersMax) this.malformed("tool arguments that are too long")
   }
 
@@ -219,7 +250,16 @@ export class AnswerReader {
       return known
     }
     if (this.calls.length >= toolCallsMax) return undefined
-    const call: OpenCall = { index: fragment.index, id: fragment.id, name: "", arguments: "" }
+    const reasoning = this.late
+    this.late = []
+    const call: OpenCall = {
+      index: fragment.index,
+      id: fragment.id,
+      name: "",
+      arguments: "",
+      data: "",
+      reasoning
+    }
     this.calls.push(call)
     return call
   }
@@ -241,7 +281,17 @@ export class AnswerReader {
       const id = call.id === "" ? `call_${position}` : call.id
       const args = call.arguments === "" ? "{}" : call.arguments
       this.keep(call.name + args)
-      this.parts.push({ type: "tool_call", call: { id, name: call.name, arguments: args } })
+      const opaque = { origin: this.origin, data: call.data }
+      this.parts.push({
+        type: "tool_call",
+        call: {
+          id,
+          name: call.name,
+          arguments: args,
+          opaque,
+          ...(call.reasoning.length === 0 ? {} : { reasoning: call.reasoning })
+        }
+      })
     }
   }
 
@@ -258,6 +308,15 @@ export class AnswerReader {
   private finishPart(reason: FinishReason, usage: ModelUsage): ModelFinish {
     return { type: "finish", reason, usage, ...(this.isRefusal ? { isRefusal: true } : {}) }
   }
+}
+
+/** The piece behind what was carried, without the half of a surrogate pair at its end, which is carried on. */
+const joined = (carry: string, piece: string): { readonly text: string; readonly carry: string } => {
+  const whole = carry === "" ? piece : carry + piece
+  const last = whole.charCodeAt(whole.length - 1)
+  return last >= 0xd800 && last <= 0xdbff
+    ? { text: whole.slice(0, -1), carry: whole.slice(-1) }
+    : { text: whole, carry: "" }
 }
 
 /** Some servers send 0 where they don't count: every prompt has tokens, and so has every output. */

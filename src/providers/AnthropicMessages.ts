@@ -264,6 +264,7 @@ const anthropicVersion = "2023-06-01"
 
 /** Anthropic Messages. */
 export const anthropicMessages: Protocol = {
+  name: "anthropic",
   path: "/messages",
   headers: (key) => ({
     "anthropic-version": anthropicVersion,

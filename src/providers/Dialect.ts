@@ -15,6 +15,13 @@ export interface Dialect {
   readonly format: boolean
   /** Whether to send the verbosity, which is no more than a nudge. */
   readonly verbosity: boolean
+  /**
+   * How the reasoning of earlier messages goes back in Chat Completions: as it came; also where it is empty; without it a round of
+   * calls goes as text; or not at all.
+   */
+  readonly reasoning: "returned" | "always" | "demanded" | "never"
+  /** Whether calls have a signature, without which they are refused. Only Chat Completions has to be told. */
+  readonly signsCalls: boolean
 }
 
 /**

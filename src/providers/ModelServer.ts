@@ -3,6 +3,7 @@ import type { ModelSpec } from "../domain/Model.ts"
 import { FileProblem } from "../settings/JsonFile.ts"
 import { secretVariable } from "../settings/Setting.ts"
 import { anthropicMessages } from "./AnthropicMessages.ts"
+import { type ChatFamilyName, familyDialect } from "./ChatFamilies.ts"
 import type { Dialect, TokenParameter } from "./Dialect.ts"
 import { openAiChat } from "./OpenAiChat.ts"
 import { openAiResponses } from "./OpenAiResponses.ts"
@@ -30,6 +31,8 @@ export interface ModelServer {
   readonly headers: Readonly<Record<string, Redacted.Redacted>>
   /** null: the newer name for OpenAI itself, and the older one for other servers. */
   readonly tokenParameter: TokenParameter | null
+  /** The family that the operator names; null: as the host tells. Only Chat Completions has them. */
+  readonly family: ChatFamilyName | null
   /** Requests at once; null: as the setting says. */
   readonly concurrentMax: number | null
 }
@@ -43,6 +46,10 @@ export const endpointOf = (server: ModelServer, path: string): Endpoint => ({
     ...server.protocol.headers(server.key === null ? null : Redacted.value(server.key))
   }
 })
+
+/** Of what a model says besides text: it goes back only there. */
+export const originOf = ({ baseUrl, protocol }: ModelServer, modelId: string): string =>
+  `${protocol.name} ${baseUrl.origin}${baseUrl.pathname} ${modelId}`
 
 /** What no log and no message may have. */
 export const secretsOf = ({ headers, key }: ModelServer): ReadonlyArray<Redacted.Redacted> => [
@@ -59,7 +66,8 @@ export const firstDialect = (server: ModelServer, model: ModelSpec): Dialect => 
   ownTools: model.tools,
   // Only of some of Anthropic's models.
   format: server.protocol !== anthropicMessages || model.structuredOutput === true,
-  verbosity: true
+  verbosity: true,
+  ...familyDialect(server.family, server.baseUrl.hostname)
 })
 
 const headersMax = 32

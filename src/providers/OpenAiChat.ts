@@ -9,6 +9,14 @@ import type {
 } from "../domain/ModelCall.ts"
 import { chatFields, dataUrl, lacksNothing, offersTools, withFormat } from "./AnswerFields.ts"
 import {
+  callData,
+  callFields,
+  ChatThoughts,
+  contentWithThoughts,
+  reasoningFields,
+  withDemandedReasoning
+} from "./ChatReasoning.ts"
+import {
   type Adapt,
   adaptAnswer,
   type Dialect,
@@ -19,6 +27,7 @@ import {
 import {
   type AnswerChunk,
   type CallFragment,
+  type Decode,
   decodeError,
   decodeOpenAiUsage,
   done,
@@ -36,14 +45,17 @@ import {
   mergeSameRole,
   toolCallsAsText
 } from "./Protocol.ts"
+import { ThinkTags } from "./ThinkTags.ts"
 
 /** The request body of a Chat Completions call, as JSON. */
 export const encodeChatRequest = (model: string, request: ModelRequest, dialect: Dialect): string => {
   const json = JSON.stringify({
     model,
     messages: mergeSameRole(
-      unansweredAsText(withFormat(messagesFor(request, dialect), request, dialect.format))
-    ).map(encodeMessage),
+      unansweredAsText(
+        withDemandedReasoning(withFormat(messagesFor(request, dialect), request, dialect.format), dialect)
+      )
+    ).map((message) => encodeMessage(message, dialect)),
     stream: true,
     ...(dialect.streamOptions ? { stream_options: { include_usage: true } } : {}),
     [dialect.tokenParameter]: request.maxOutputTokens,
@@ -65,27 +77,31 @@ const unansweredAsText = (messages: ReadonlyArray<ModelMessage>): ReadonlyArray<
   return sent
 }
 
-const encodeMessage = (message: ModelMessage): object => {
+const encodeMessage = (message: ModelMessage, dialect: Dialect): object => {
   switch (message.role) {
     case "system":
       return { role: "system", content: message.text }
     case "user":
       return { role: "user", content: encodeContent(message.text, imagesOf(message)) }
     case "assistant":
-      return message.toolCalls.length === 0
-        ? { role: "assistant", content: message.text }
-        : {
-            role: "assistant",
-            content: message.text === "" ? null : message.text,
-            tool_calls: message.toolCalls.map((call) => ({
-              id: call.id,
-              type: "function",
-              function: { name: call.name, arguments: call.arguments }
-            }))
-          }
+      return encodeAnswer(message, dialect)
     case "tool":
       return { role: "tool", tool_call_id: message.callId, content: message.text }
   }
+}
+
+const encodeAnswer = (message: Extract<ModelMessage, { role: "assistant" }>, dialect: Dialect): object => {
+  const { text, toolCalls } = message
+  const content = contentWithThoughts(message, dialect) ?? (text === "" && toolCalls.length > 0 ? null : text)
+  const said = { role: "assistant", content, ...reasoningFields(message, dialect) }
+  if (toolCalls.length === 0) return said
+  const calls = toolCalls.map((call, index) => ({
+    id: call.id,
+    type: "function",
+    function: { name: call.name, arguments: call.arguments },
+    ...callFields(call, index, dialect)
+  }))
+  return { ...said, tool_calls: calls }
 }
 
 /** Servers without images take a plain text only. */
@@ -121,8 +137,29 @@ const otherTokenParameter = (parameter: TokenParameter): TokenParameter =>
 
 const noFields: Fields = {}
 
-/** Reads one event of a Chat Completions stream, or one whole answer. */
-export const decodeChatChunk = (data: string): AnswerChunk => {
+/** Reads the events of one Chat Completions stream, or one whole answer. */
+const makeDecodeChat = (): Decode => {
+  const thoughts = new ChatThoughts()
+  const tags = new ThinkTags()
+  return (data) => {
+    const chunk = decodeChatChunk(data, thoughts)
+    if (chunk.type !== "delta") return chunk
+    const { finish, fragments, thought = "" } = chunk
+    const split = tags.split(chunk.text)
+    if (split.thought !== "") thoughts.tagged()
+    const rest = finish === null && fragments.length === 0 ? noRest : tags.end()
+    const text = split.text + rest.text
+    const thinks = thought + split.thought + rest.thought
+    const hasEnded = !tags.isThinking && (text !== "" || fragments.length > 0)
+    const block = hasEnded || finish !== null ? thoughts.end() : null
+    if (thinks === "" && block === null) return text === chunk.text ? chunk : { ...chunk, text }
+    return { ...chunk, text, thought: thinks, ...(block === null ? {} : { blocks: [block] }) }
+  }
+}
+
+const noRest = { thought: "", text: "" }
+
+const decodeChatChunk = (data: string, thoughts: ChatThoughts): AnswerChunk => {
   if (data === "[DONE]") return done
   const json = parseEvent(data)
   if (isUnreadable(json)) return data.trim() === "[DONE]" ? done : json
@@ -133,10 +170,10 @@ export const decodeChatChunk = (data: string): AnswerChunk => {
   const usage = decodeOpenAiUsage(json["usage"], "prompt", "completion")
   if (choices === null) return { type: "usage", usage }
   if (!Array.isArray(choices)) return malformed("choices is no list")
-  return decodeChoice(choices[0], usage)
+  return decodeChoice(choices[0], usage, thoughts)
 }
 
-const decodeChoice = (choice: unknown, usage: ModelUsage | null): AnswerChunk => {
+const decodeChoice = (choice: unknown, usage: ModelUsage | null, thoughts: ChatThoughts): AnswerChunk => {
   if (choice === undefined) return { type: "usage", usage }
   if (!Predicate.isObject(choice)) return malformed("a choice is no object")
   if (choice["finish_reason"] === "error") return { type: "error", label: "finish_reason error", message: "" }
@@ -149,8 +186,17 @@ const decodeChoice = (choice: unknown, usage: ModelUsage | null): AnswerChunk =>
   if (text === undefined) return malformed("content is no text")
   const fragments = decodeFragments(delta["tool_calls"])
   if (fragments === undefined) return malformed("a tool call is not well-formed")
-  const progress = text !== "" || fragments.length > 0 || isThinking(delta)
-  const answer = { type: "delta", text, progress, fragments, finish, usage } as const
+  const thought = thoughts.read(delta)
+  const progress = text !== "" || fragments.length > 0 || thought !== "" || isThinking(delta)
+  const answer = {
+    type: "delta",
+    text,
+    progress,
+    fragments,
+    finish,
+    usage,
+    ...(thought === "" ? {} : { thought })
+  } as const
   return delta["refusal"] ? { ...answer, isRefusal: true } : answer
 }
 
@@ -199,7 +245,8 @@ const decodeFragment = (call: unknown): CallFragment | undefined => {
     ? JSON.stringify(called["arguments"])
     : decodeOptionalText(called["arguments"])
   if (id === undefined || name === undefined || args === undefined) return undefined
-  return { index, id, name, arguments: args }
+  const kept = callData(call)
+  return { index, id, name, arguments: args, ...(kept === undefined ? {} : { data: kept }) }
 }
 
 const decodeOptionalText = (value: unknown): string | undefined => {
@@ -230,10 +277,11 @@ const decodeFinish = (reason: unknown): FinishReason | null | undefined => {
 
 /** OpenAI Chat Completions, which nearly every model server speaks. */
 export const openAiChat: Protocol = {
+  name: "openai-chat",
   path: "/chat/completions",
   headers: bearer,
   encode: encodeChatRequest,
   adapt: adaptChatDialect,
   lacks: lacksNothing,
-  makeDecode: () => decodeChatChunk
+  makeDecode: makeDecodeChat
 }

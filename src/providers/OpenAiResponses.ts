@@ -238,6 +238,7 @@ const contentText = (content: unknown): string =>
 
 /** OpenAI Responses, without its storage: every request has the whole conversation. */
 export const openAiResponses: Protocol = {
+  name: "openai-responses",
   path: "/responses",
   headers: bearer,
   encode: encodeResponsesRequest,

@@ -6,12 +6,17 @@ import type {
   ModelMessage,
   ModelRequest,
   ModelUsage,
+  Opaque,
+  Reasoning,
+  ToolCall,
   ToolSpec
 } from "../domain/ModelCall.ts"
 import { type Adapt, type Dialect, offeredTools } from "./Dialect.ts"
 
 /** The wire format of a kind of model server: everything that differs between them. */
 export interface Protocol {
+  /** As catalog files name it. */
+  readonly name: string
   /** Below the base URL. */
   readonly path: string
   /** The headers beside the content type; the key is null where the server needs none. */
@@ -52,7 +57,67 @@ export const messagesFor = (
   request: Pick<ModelRequest, "messages" | "tools">,
   dialect: Dialect
 ): ReadonlyArray<ModelMessage> =>
-  offeredTools(request, dialect).length > 0 ? request.messages : request.messages.map(toolCallsAsText)
+  withJoinedReasoning(
+    offeredTools(request, dialect).length > 0 ? request.messages : request.messages.map(toolCallsAsText)
+  )
+
+type AssistantMessage = Extract<ModelMessage, { readonly role: "assistant" }>
+
+const saysNothing = ({ text, toolCalls }: AssistantMessage): boolean =>
+  text.trim() === "" && toolCalls.length === 0
+
+/** Reasoning that stands alone goes before what the model said next, and is left out where that was nothing. */
+const withJoinedReasoning = (messages: ReadonlyArray<ModelMessage>): ReadonlyArray<ModelMessage> => {
+  const joined: Array<ModelMessage> = []
+  let alone: ReadonlyArray<Reasoning> = []
+  for (const message of messages) {
+    if (message.role !== "assistant") {
+      alone = []
+      joined.push(message)
+    } else if (message.reasoning !== undefined && saysNothing(message)) {
+      alone = [...alone, ...message.reasoning]
+    } else {
+      joined.push(
+        alone.length === 0 ? message : { ...message, reasoning: [...alone, ...(message.reasoning ?? [])] }
+      )
+      alone = []
+    }
+  }
+  return joined
+}
+
+/**
+ * The messages without what the model can't read: reasoning and opaque values of another origin. Nothing else decides what of them
+ * reaches a server.
+ */
+export const readableBy = (
+  origin: string,
+  messages: ReadonlyArray<ModelMessage>
+): ReadonlyArray<ModelMessage> =>
+  messages.map((message) => {
+    if (message.role !== "assistant") return message
+    const { reasoning = [], toolCalls, ...said } = message
+    const kept = reasoning.filter(isOf(origin))
+    return {
+      ...said,
+      toolCalls: toolCalls.map((call) => readableCall(origin, call)),
+      ...(kept.length === 0 ? {} : { reasoning: kept })
+    }
+  })
+
+const isOf =
+  (origin: string) =>
+  ({ opaque }: { readonly opaque?: Opaque | null }): boolean =>
+    opaque?.origin === origin
+
+const readableCall = (origin: string, { opaque, reasoning = [], ...call }: ToolCall): ToolCall => {
+  const kept = reasoning.filter(isOf(origin))
+  return {
+    ...call,
+    ...(opaque?.origin === origin ? { opaque } : {}),
+    ...(kept.length === 0 ? {} : { reasoning: kept })
+  }
+}
 
 export const imagesOf = (message: ModelMessage): ReadonlyArray<ModelImage> =>
   message.role === "user" ? (message.images ?? []) : []
@@ -61,7 +126,9 @@ export const imagesOf = (message: ModelMessage): ReadonlyArray<ModelImage> =>
 const isMergeable = (before: ModelMessage, message: ModelMessage): boolean =>
   before.role === message.role &&
   before.role !== "tool" &&
-  (before.role !== "assistant" || before.toolCalls.length === 0)
+  (before.role !== "assistant" || before.toolCalls.length === 0) &&
+  // What was thought between two texts would lose its place.
+  (message.role !== "assistant" || message.reasoning === undefined || message.toolCalls.length > 0)
 
 /** Merges messages in a row of the same role, which the chat templates of some models reject. */
 export const mergeSameRole = (messages: ReadonlyArray<ModelMessage>): ReadonlyArray<ModelMessage> => {
@@ -78,8 +145,29 @@ export const mergeSameRole = (messages: ReadonlyArray<ModelMessage>): ReadonlyAr
     if (all.length === 1) return last
     const text = all.flatMap((one) => (one.text === "" ? [] : [one.text])).join("\n\n")
     const images = all.flatMap(imagesOf)
+    if (last.role === "assistant") return mergedAnswer(all, last, text)
     return images.length === 0 ? { ...last, text } : { role: "user", text, images }
   })
+}
+
+/** What was thought before the calls of the last message stays before them. */
+const mergedAnswer = (
+  all: ReadonlyArray<ModelMessage>,
+  { reasoning: late = [], toolCalls }: AssistantMessage,
+  text: string
+): AssistantMessage => {
+  const before = all
+    .slice(0, -1)
+    .flatMap((message) => (message.role === "assistant" ? (message.reasoning ?? []) : []))
+  const calls = toolCalls.map((call, index) =>
+    index > 0 || late.length === 0 ? call : { ...call, reasoning: [...late, ...(call.reasoning ?? [])] }
+  )
+  return {
+    role: "assistant",
+    text,
+    toolCalls: calls,
+    ...(before.length === 0 ? {} : { reasoning: before })
+  }
 }
 
 /**
@@ -104,6 +192,16 @@ export interface CallFragment {
   readonly id: string
   readonly name: string
   readonly arguments: string
+  /** What only the server can read of the call, as JSON. */
+  readonly data?: string
+}
+
+/** Reasoning that is complete. */
+export interface ThoughtBlock {
+  /** All of its text; null for the pieces since the block before it. */
+  readonly text: string | null
+  /** What goes back of it, as JSON that only the protocol reads; null if nothing. */
+  readonly data: string | null
 }
 
 /** A part of an answer, or a whole one; every field may be empty. */
@@ -117,6 +215,10 @@ interface AnswerDelta {
   readonly usage: ModelUsage | null
   /** Whether the text says that the model refuses to answer. */
   readonly isRefusal?: true
+  /** A piece of what the model thinks. */
+  readonly thought?: string
+  /** Reasoning that ended before the text and the calls of this part. */
+  readonly blocks?: ReadonlyArray<ThoughtBlock>
 }
 
 /**
@@ -157,6 +259,13 @@ export const thinking: AnswerDelta = {
   finish: null,
   usage: null
 }
+
+/** A piece of what the model thinks. */
+export const thoughtDelta = (thought: unknown): AnswerChunk =>
+  typeof thought === "string" ? { ...thinking, thought } : malformed("a piece of reasoning is no text")
+
+/** Reasoning that is complete. */
+export const thoughtBlock = (block: ThoughtBlock): AnswerChunk => ({ ...thinking, blocks: [block] })
 
 /** Every token passes here, and a copy of `thinking` would cost as much as parsing an event. */
 export const decodeTextDelta = (text: unknown): AnswerChunk =>

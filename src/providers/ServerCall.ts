@@ -14,7 +14,8 @@ import { type Dialect, isServicesOwn, refusedParameter } from "./Dialect.ts"
 import { Exchange, type ExchangeOptions, type Parts } from "./Exchange.ts"
 import { askedWait, classify, type Fault, RequestRejected, textOf, toModelFailure } from "./Fault.ts"
 import type { Tried } from "./LearnedParts.ts"
-import { endpointOf, firstDialect, type ModelServer, secretsOf } from "./ModelServer.ts"
+import { endpointOf, firstDialect, type ModelServer, originOf, secretsOf } from "./ModelServer.ts"
+import { readableBy } from "./Protocol.ts"
 import type { ProviderGate } from "./ProviderGate.ts"
 import { sentenceOf, withoutPrompt } from "./ProviderSentence.ts"
 import { countPromptTokens, countTokens } from "./Tokenizer.ts"
@@ -148,7 +149,9 @@ const send = (
 ): Effect.Effect<Exchange, never, Scope.Scope> =>
   Effect.flatMap(Effect.scope, (scope) => {
     const { gate, model, options, request, server, upstream } = call
-    const reader = new AnswerReader(server.protocol.makeDecode())
+    const origin = originOf(server, model.id)
+    const reader = new AnswerReader(server.protocol.makeDecode(), origin)
+    const readable = { ...request, messages: readableBy(origin, request.messages) }
     const exchange = new Exchange(reader, {
       timeouts,
       count: () => estimate(request, reader),
@@ -162,7 +165,7 @@ const send = (
       exchange.close()
     })
     return Effect.map(Scope.addFinalizer(scope, close), () => {
-      upstream.post(endpoint, server.protocol.encode(model.id, request, dialect), exchange)
+      upstream.post(endpoint, server.protocol.encode(model.id, readable, dialect), exchange)
       return exchange
     })
   })

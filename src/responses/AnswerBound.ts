@@ -185,6 +185,8 @@ export const makeAnswerBound = (tokensMax: number, reserved: ReservedTokens = no
   const written = makeWritten()
   const limit = new AnswerLimit(tokensMax, reserved)
   let cut = false
+  /** What the model thinks is within its bound, too, unless its server ignores that. */
+  let thought = noText
 
   const reserveWith = (text: string) => limit.reserve(() => written.estimateWith(text))
 
@@ -196,6 +198,11 @@ export const makeAnswerBound = (tokensMax: number, reserved: ReservedTokens = no
 
   const admitPart = (part: ModelPart): Effect.Effect<ReadonlyArray<ModelPart>> => {
     switch (part.type) {
+      case "reasoning_text":
+        thought = tally(part.text, thought)
+        return Effect.succeed([part])
+      case "reasoning":
+        return Effect.succeed([part])
       case "text":
         return Effect.andThen(reserveWith(part.text), admittedText(written, limit, part.text))
       case "finish":
@@ -210,15 +217,23 @@ export const makeAnswerBound = (tokensMax: number, reserved: ReservedTokens = no
 
   const passes = (parts: ReadonlyArray<ModelPart>): boolean => {
     let text = ""
+    let thinking = thought
     for (const part of parts) {
-      if (part.type !== "text") return false
-      text += part.text
+      if (part.type === "text") text += part.text
+      else if (part.type === "reasoning_text") thinking = tally(part.text, thinking)
+      else return false
     }
-    return passesText(text)
+    if (tokensOf(thinking) > cutTokens || !passesText(text)) return false
+    thought = thinking
+    return true
   }
 
   /** The end of an answer that is far beyond its bound. */
   const cutAfter = (part: ModelPart) => {
+    if (tokensOf(thought) > cutTokens) {
+      cut = true
+      return Effect.succeed([cutFinish(limit.tokens())])
+    }
     const exceeds = written.exceeds(part.type === "text" && limit.isOut ? limit.tokens() : cutTokens)
     return Effect.map(exceeds, (isBeyond) => {
       cut ||= isBeyond

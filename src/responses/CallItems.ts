@@ -1,5 +1,6 @@
 import type { FunctionCall, McpCall } from "../domain/Conversation.ts"
 import type { ItemId } from "../domain/Ids.ts"
+import type { Opaque } from "../domain/ModelCall.ts"
 import { storable } from "../domain/storable.ts"
 import type { ToolResult } from "../tools/Toolkit.ts"
 
@@ -13,10 +14,11 @@ export interface Called {
   readonly arguments: string
   /** The same for the calls that the model made at once. */
   readonly round: string
+  readonly opaque?: Opaque
 }
 
 /** The item of a call that the service runs, while it runs. */
-export const begunCall = ({ arguments: args, id, name, round }: Called): McpCall => ({
+export const begunCall = ({ arguments: args, id, name, opaque, round }: Called): McpCall => ({
   id,
   type: "mcp_call",
   status: "in_progress",
@@ -26,7 +28,8 @@ export const begunCall = ({ arguments: args, id, name, round }: Called): McpCall
   output: null,
   error: null,
   approval_request_id: null,
-  round
+  round,
+  ...(opaque === undefined ? {} : { opaque })
 })
 
 /** The item of a call that has ended. */
@@ -46,12 +49,13 @@ export interface FunctionPart extends Called {
 const callIdDigits = 24
 
 /** The item of a call that the client runs. */
-export const functionCall = ({ arguments: args, id, name, round }: FunctionPart): FunctionCall => ({
+export const functionCall = ({ arguments: args, id, name, opaque, round }: FunctionPart): FunctionCall => ({
   id,
   type: "function_call",
   status: "completed",
   call_id: `call_${id.replaceAll("-", "").slice(-callIdDigits)}`,
   name: storable(name),
   arguments: storable(args),
-  round
+  round,
+  ...(opaque === undefined ? {} : { opaque })
 })

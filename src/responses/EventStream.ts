@@ -3,6 +3,7 @@ import type { EventBody } from "../api/ResponseEvent.ts"
 import type { ResponseObject, ResponseStart } from "../api/ResponseObject.ts"
 import type { DatabaseUnavailable, TurnLeaseLost } from "../domain/Errors.ts"
 import type { ItemId } from "../domain/Ids.ts"
+import type { AppConfig } from "../settings/AppConfig.ts"
 import { type Meter, noteOutcome } from "./Accounting.ts"
 import type { Search } from "./Citations.ts"
 import * as Events from "./Events.ts"
@@ -23,12 +24,15 @@ export const eventsOf = ({
   meter,
   nextItemId,
   onOutput,
+  reasoning,
   search,
   start,
   store
 }: {
   readonly start: ResponseStart
   readonly generation: Generation
+  /** Whether what the model thinks is shown: not where it is off. */
+  readonly reasoning: AppConfig["Service"]["models"]["reasoning"]
   /** null if no project was searched. */
   readonly search: Search | null
   /** Stores the whole turn. */
@@ -46,7 +50,7 @@ export const eventsOf = ({
   const conclude = (state: Events.EventsState) =>
     Effect.map(completed(state, store, meter), (event) => [[event], Option.none<Position>()] as const)
 
-  return Stream.toPull(generation.parts).pipe(
+  return Stream.toPull(reasoning === "off" ? withoutReasoning(generation.parts) : generation.parts).pipe(
     Effect.map((pull) =>
       Stream.paginate({ at: "opening", state: begun, opening } as Position, (position) => {
         const { at, state } = position
@@ -63,6 +67,9 @@ export const eventsOf = ({
     Stream.onExit((exit) => (Exit.hasFails(exit) ? noteOutcome(meter, "failed") : Effect.void))
   )
 }
+
+const withoutReasoning = (parts: Generation["parts"]): Generation["parts"] =>
+  Stream.filter(parts, ({ type }) => type !== "reasoning" && type !== "reasoning_text")
 
 /** The terminal event, once the turn is stored. */
 const completed = Effect.fnUntraced(function* (

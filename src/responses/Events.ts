@@ -4,13 +4,15 @@ import {
   type CutReason,
   incompleteDetails,
   type OutputItem,
-  type OutputMessage
+  type OutputMessage,
+  type ReasoningItem
 } from "../domain/Conversation.ts"
 import type { ItemId } from "../domain/Ids.ts"
-import type { EndReason, ModelUsage } from "../domain/ModelCall.ts"
+import type { EndReason, ModelUsage, Reasoning } from "../domain/ModelCall.ts"
 import { storable, type StorablePiece, storablePiece } from "../domain/storable.ts"
 import { begunCall, endedCall, functionCall, type FunctionPart } from "./CallItems.ts"
 import { citationsIn, type Passage, type Search, searchCall } from "./Citations.ts"
+import { begunItem, itemEvents, openMessage, reasoningDelta, textDelta, textDone } from "./ItemEvents.ts"
 import type { GenerationPart } from "./Round.ts"
 
 /**
@@ -20,11 +22,13 @@ import type { GenerationPart } from "./Round.ts"
 
 export interface EventsState {
   readonly start: ResponseStart
-  /** The items so far, without the open message: all are done, except tool calls that run. */
+  /** The items so far, without the open one: all are done, except tool calls that run. */
   readonly output: ReadonlyArray<OutputItem>
   /** The message that is being written. */
   readonly open: ItemId | null
-  /** The text of that message so far, which its deltas have brought. */
+  /** The reasoning that is being written. Where there is one, no message is open. */
+  readonly thought: ItemId | null
+  /** The text of the open item so far, which its deltas have brought. */
   readonly text: string
   /** The first half of a surrogate pair whose second half may follow. */
   readonly carry: string
@@ -49,6 +53,7 @@ export const begin = (start: ResponseStart, search: Search | null = null): Step 
     start,
     output: none,
     open: null,
+    thought: null,
     text: "",
     carry: "",
     finish: null,
@@ -71,70 +76,13 @@ export const begin = (start: ResponseStart, search: Search | null = null): Step 
   ]
 }
 
-const openMessage = (id: ItemId, index: number): ReadonlyArray<EventBody> => [
-  {
-    type: "response.output_item.added",
-    output_index: index,
-    item: { id, type: "message", status: "in_progress", role: "assistant", content: none }
-  },
-  {
-    type: "response.content_part.added",
-    item_id: id,
-    output_index: index,
-    content_index: 0,
-    part: { type: "output_text", text: "", annotations: none, logprobs: none }
-  }
-]
-
-const delta = (id: ItemId, index: number, text: string): EventBody => ({
-  type: "response.output_text.delta",
-  item_id: id,
-  output_index: index,
-  content_index: 0,
-  delta: text,
-  logprobs: none
-})
-
-/** The item as its first event shows it. */
-const begunItem = (item: Exclude<OutputItem, OutputMessage>): OutputItem => {
-  switch (item.type) {
-    case "function_call":
-      return { ...item, status: "in_progress", arguments: "" }
-    case "mcp_call":
-      return { ...item, status: "in_progress", output: null, error: null }
-    case "file_search_call":
-      return { ...item, status: "in_progress", results: null }
-  }
-}
-
-const textDone = ({ content, id }: OutputMessage, index: number): EventBody => ({
-  type: "response.output_text.done",
-  item_id: id,
-  output_index: index,
-  content_index: 0,
-  text: content[0]?.text ?? "",
-  logprobs: none
-})
-
-/** All events of an item that is done, with the text of a message in one delta. */
-export const itemEvents = (item: OutputItem, index: number): ReadonlyArray<EventBody> => [
-  ...(item.type === "message"
-    ? [
-        ...openMessage(item.id, index),
-        delta(item.id, index, item.content[0]?.text ?? ""),
-        textDone(item, index)
-      ]
-    : [{ type: "response.output_item.added", output_index: index, item: begunItem(item) } as const]),
-  { type: "response.output_item.done", output_index: index, item }
-]
-
 const addText = (state: EventsState, { carry, text }: StorablePiece, nextId: () => ItemId): Step => {
   const { length: index } = state.output
   if (text === "") return [carry === state.carry ? state : { ...state, carry }, none]
   const written = { ...state, carry, text: state.text + text }
-  if (state.open !== null) return [written, [delta(state.open, index, text)]]
+  if (state.open !== null) return [written, [textDelta(state.open, index, text)]]
   const id = nextId()
-  return [{ ...written, open: id }, [...openMessage(id, index), delta(id, index, text)]]
+  return [{ ...written, open: id }, [...openMessage(id, index), textDelta(id, index, text)]]
 }
 
 const closeMessage = (state: EventsState, id: ItemId): Step => {
@@ -160,24 +108,77 @@ const andThen = ([state, events]: Step, next: (state: EventsState) => Step): Ste
   return [after, [...events, ...more]]
 }
 
-/** Ends the open message, if there is one. */
-const endMessage = (state: EventsState, nextId: () => ItemId): Step =>
-  andThen(addText(state, { text: storable(state.carry), carry: "" }, nextId), (rested) =>
-    rested.open === null ? [rested, none] : closeMessage(rested, rested.open)
-  )
+/** Ends the open message or the open reasoning, if there is one. */
+const endOpen = (state: EventsState, nextId: () => ItemId): Step =>
+  state.thought === null
+    ? andThen(addText(state, { text: storable(state.carry), carry: "" }, nextId), (rested) =>
+        rested.open === null ? [rested, none] : closeMessage(rested, rested.open)
+      )
+    : closeThought(state, state.thought, { text: state.text, opaque: null })
+
+const reasoningItem = (id: ItemId, { opaque, text }: Reasoning): ReasoningItem => ({
+  id,
+  type: "reasoning",
+  status: "completed",
+  text: storable(text),
+  opaque: opaque && { ...opaque, data: storable(opaque.data) }
+})
+
+const closeThought = (state: EventsState, id: ItemId, { opaque }: Reasoning): Step => {
+  const { length: index } = state.output
+  // Its deltas are its text.
+  const item = reasoningItem(id, { text: state.text, opaque })
+  return [
+    { ...state, thought: null, text: "", output: [...state.output, item] },
+    [{ type: "response.output_item.done", output_index: index, item }]
+  ]
+}
+
+const addThoughtText = (state: EventsState, text: string, nextId: () => ItemId): Step => {
+  const piece = storable(text)
+  if (piece === "") return [state, none]
+  const { length: index } = state.output
+  if (state.thought !== null)
+    return [{ ...state, text: state.text + piece }, [reasoningDelta(state.thought, index, piece)]]
+  return andThen(endOpen(state, nextId), (ended) => {
+    const id = nextId()
+    const at = ended.output.length
+    const item = begunItem(reasoningItem(id, { text: "", opaque: null }))
+    return [
+      { ...ended, thought: id, text: piece },
+      [{ type: "response.output_item.added", output_index: at, item }, reasoningDelta(id, at, piece)]
+    ]
+  })
+}
+
+const addReasoning = (state: EventsState, reasoning: Reasoning, nextId: () => ItemId): Step => {
+  if (state.thought !== null) return closeThought(state, state.thought, reasoning)
+  if (reasoning.text === "" && reasoning.opaque === null) return [state, none]
+  return andThen(endOpen(state, nextId), (ended) => {
+    const { length: index } = ended.output
+    const item = reasoningItem(nextId(), reasoning)
+    return [{ ...ended, output: [...ended.output, item] }, itemEvents(item, index)]
+  })
+}
+
+/** Text of the answer, behind what was thought. */
+const addAnswer = (state: EventsState, text: string, nextId: () => ItemId): Step =>
+  state.thought === null
+    ? addText(state, storablePiece(state.carry, text), nextId)
+    : andThen(endOpen(state, nextId), (ended) => addText(ended, storablePiece("", text), nextId))
 
 const finish = (
   state: EventsState,
   part: Extract<GenerationPart, { type: "finish" }>,
   nextId: () => ItemId
 ): Step =>
-  andThen(endMessage(state, nextId), (ended) => {
-    const last = ended.output.at(-1)?.type
+  andThen(endOpen(state, nextId), (ended) => {
+    const last = ended.output.findLast(({ type }) => type !== "reasoning")?.type
     const finished = { ...ended, finish: part }
     if (last === "message" || last === "function_call") return [finished, none]
     // The answer ends without a text: a message of one empty delta.
     const id = nextId()
-    const empty = [...openMessage(id, ended.output.length), delta(id, ended.output.length, "")]
+    const empty = [...openMessage(id, ended.output.length), textDelta(id, ended.output.length, "")]
     return andThen([finished, empty], (opened) => closeMessage(opened, id))
   })
 
@@ -186,7 +187,7 @@ const beginTool = (
   part: Extract<GenerationPart, { type: "tool_begin" }>,
   nextId: () => ItemId
 ): Step =>
-  andThen(endMessage(state, nextId), (ended) => {
+  andThen(endOpen(state, nextId), (ended) => {
     const item = begunCall(part)
     return [
       { ...ended, output: [...ended.output, item] },
@@ -206,7 +207,7 @@ const endTool = (state: EventsState, part: Extract<GenerationPart, { type: "tool
 }
 
 const addFunctionCall = (state: EventsState, part: FunctionPart, nextId: () => ItemId): Step =>
-  andThen(endMessage(state, nextId), (ended) => {
+  andThen(endOpen(state, nextId), (ended) => {
     const { length: index } = ended.output
     const item = functionCall(part)
     return [{ ...ended, output: [...ended.output, item] }, itemEvents(item, index)]
@@ -217,7 +218,11 @@ export const step = (state: EventsState, part: GenerationPart, nextId: () => Ite
   if (state.finish !== null) return [state, none]
   switch (part.type) {
     case "text":
-      return addText(state, storablePiece(state.carry, part.text), nextId)
+      return addAnswer(state, part.text, nextId)
+    case "reasoning_text":
+      return addThoughtText(state, part.text, nextId)
+    case "reasoning":
+      return addReasoning(state, part.reasoning, nextId)
     case "tool_begin":
       return beginTool(state, part, nextId)
     case "tool_end":

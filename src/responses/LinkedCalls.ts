@@ -29,7 +29,8 @@ const linked = (call: FunctionCall, output: string | null): McpCall => ({
   output,
   error: output === null ? resultUnknown : null,
   approval_request_id: null,
-  ...(call.round === undefined ? {} : { round: call.round })
+  ...(call.round === undefined ? {} : { round: call.round }),
+  ...(call.opaque === undefined ? {} : { opaque: call.opaque })
 })
 
 /** A result whose call is not known any more. */

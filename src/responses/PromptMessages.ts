@@ -1,8 +1,8 @@
 import { Option, Schema } from "effect"
 import { type McpCall, type StoredItem, unknownCall } from "../domain/Conversation.ts"
 import type { FileId, ItemId } from "../domain/Ids.ts"
-import type { ModelImage, ModelMessage, ToolCall } from "../domain/ModelCall.ts"
-import { estimateMessageTokens, imagesTokens } from "../domain/Tokens.ts"
+import type { ModelImage, ModelMessage, Reasoning, ToolCall } from "../domain/ModelCall.ts"
+import { estimateMessageTokens, estimateTokens, imagesTokens } from "../domain/Tokens.ts"
 import { toolCallsAsText } from "../providers/Protocol.ts"
 import type { ToolResult } from "../tools/Toolkit.ts"
 import { mentionImage, modelImages, noImages, type PromptImages } from "./Images.ts"
@@ -26,10 +26,32 @@ const decodeArguments = Schema.decodeUnknownOption(
 )
 
 /** A call as it goes back to a model. Servers refuse arguments of earlier calls that are no JSON object. */
-const sentCall = (call: Pick<McpCall, "id" | "name" | "arguments">): ToolCall => ({
-  id: callIdOf(call.id),
-  name: sentName(call.name),
-  arguments: Option.isSome(decodeArguments(call.arguments)) ? call.arguments : "{}"
+const sentCall = ({ arguments: args, id, name, opaque, reasoning = [] }: CallMade): ToolCall => ({
+  id: callIdOf(id),
+  name: sentName(name),
+  arguments: Option.isSome(decodeArguments(args)) ? args : "{}",
+  ...(opaque === undefined ? {} : { opaque }),
+  ...(reasoning.length === 0 ? {} : { reasoning })
+})
+
+/** A call and its result. */
+type CallMade = Pick<McpCall, "id" | "name" | "arguments" | "output" | "error" | "opaque"> &
+  Pick<ToolCall, "reasoning">
+
+/** What a model said in one message beside its calls. */
+export interface Said {
+  readonly text: string
+  readonly reasoning: ReadonlyArray<Reasoning>
+}
+
+const assistantMessage = (
+  { reasoning, text }: Said,
+  toolCalls: ReadonlyArray<ToolCall>
+): Extract<ModelMessage, { role: "assistant" }> => ({
+  role: "assistant",
+  text,
+  toolCalls,
+  ...(reasoning.length === 0 ? {} : { reasoning })
 })
 
 /** A result as the model reads it. */
@@ -73,11 +95,8 @@ export const begunByUser = (messages: ReadonlyArray<ModelMessage>): ReadonlyArra
 }
 
 /** The calls of one round and their results. The text before the calls belongs to them. */
-export const roundMessages = (
-  text: string,
-  calls: ReadonlyArray<Pick<McpCall, "id" | "name" | "arguments" | "output" | "error">>
-): ReadonlyArray<ModelMessage> => [
-  { role: "assistant", text, toolCalls: calls.map(sentCall) },
+export const roundMessages = (said: Said, calls: ReadonlyArray<CallMade>): ReadonlyArray<ModelMessage> => [
+  assistantMessage(said, calls.map(sentCall)),
   ...calls.map(({ error, id, name, output }): ModelMessage => ({
     role: "tool",
     callId: callIdOf(id),
@@ -86,12 +105,14 @@ export const roundMessages = (
   }))
 ]
 
+const saidNothing: Said = { text: "", reasoning: [] }
+
 /** Removes the model's text from the end of the messages, if it stands there. */
-const takeLastText = (messages: Array<ModelMessage>): string => {
+const takeLastText = (messages: Array<ModelMessage>): Said => {
   const last = messages.at(-1)
-  if (last?.role !== "assistant" || last.toolCalls.length > 0) return ""
+  if (last?.role !== "assistant" || last.toolCalls.length > 0) return saidNothing
   messages.pop()
-  return last.text
+  return { text: last.text, reasoning: last.reasoning ?? [] }
 }
 
 /** The messages of items, with the calls of each round in one message. */
@@ -101,15 +122,24 @@ const plainMessages = (
   images: PromptImages
 ): Array<ModelMessage> => {
   const messages: Array<ModelMessage> = []
-  let calls: Array<McpCall> = []
+  let calls: Array<McpCall & CallMade> = []
+  /** What was thought before the item that follows. */
+  let thought: Array<Reasoning> = []
+  const takeThought = () => {
+    const taken = thought
+    thought = []
+    return taken
+  }
   const endRound = () => {
     if (calls.length > 0) messages.push(...roundMessages(takeLastText(messages), calls))
     calls = []
   }
   for (const item of items) {
-    if (item.type === "mcp_call" && item.name !== unknownCall) {
+    if (item.type === "reasoning") {
+      thought.push({ text: item.text, opaque: item.opaque })
+    } else if (item.type === "mcp_call" && item.name !== unknownCall) {
       if (item.round === undefined || calls.at(-1)?.round !== item.round) endRound()
-      calls.push(item)
+      calls.push({ ...item, reasoning: takeThought() })
     } else if (item.type === "mcp_call") {
       endRound()
       messages.push({ role: "user", text: `[result of an earlier call]\n${resultText(item)}` })
@@ -119,17 +149,22 @@ const plainMessages = (
       messages.push(
         item.role === "user"
           ? userMessage(text, modelImages(item.content, images))
-          : { role: "assistant", text, toolCalls: [] }
+          : assistantMessage({ text, reasoning: takeThought() }, [])
       )
     }
   }
   endRound()
+  // It belongs to calls that a later turn answers.
+  if (thought.length > 0) messages.push(assistantMessage({ text: "", reasoning: thought }, []))
   return messages
 }
 
 /** An answer without text, which servers refuse: the model said nothing, so nothing is sent. */
 const isBlank = (message: ModelMessage): boolean =>
-  message.role === "assistant" && message.toolCalls.length === 0 && message.text.trim() === ""
+  message.role === "assistant" &&
+  message.toolCalls.length === 0 &&
+  message.text.trim() === "" &&
+  message.reasoning === undefined
 
 /** The index of the first of the user's last messages in a row, which are the question. */
 export const questionStart = (items: ReadonlyArray<StoredItem>): number => {
@@ -162,10 +197,30 @@ export const messagesOf = (
 /** The estimate for what may precede a turn that goes on with calls of an earlier one. */
 export const beginningTokens = estimateMessageTokens(unknownBeginning.text)
 
+/** Characters of an opaque value for a token of the reasoning that it stands for. */
+const opaqueCharactersPerToken = 6
+
+/** The estimate for reasoning, as if it went back to the model that it came from. */
+const reasoningTokens = (reasoning: ReadonlyArray<Reasoning>): number =>
+  reasoning.reduce(
+    (sum, { opaque, text }) =>
+      sum +
+      Math.max(
+        estimateTokens(text),
+        opaque === null ? 0 : Math.ceil(opaque.data.length / opaqueCharactersPerToken)
+      ),
+    0
+  )
+
 /** The estimate for messages, including what a template adds to each. */
 export const messagesTokens = (messages: ReadonlyArray<ModelMessage>): number =>
   messages.reduce((sum, message) => {
     const calls = message.role === "assistant" ? message.toolCalls : []
-    const inCalls = calls.reduce((all, call) => all + estimateMessageTokens(call.name + call.arguments), 0)
-    return sum + estimateMessageTokens(message.text) + inCalls + imagesTokens(message)
+    const inCalls = calls.reduce(
+      (all, call) =>
+        all + estimateMessageTokens(call.name + call.arguments) + reasoningTokens(call.reasoning ?? []),
+      0
+    )
+    const inThought = message.role === "assistant" ? reasoningTokens(message.reasoning ?? []) : 0
+    return sum + estimateMessageTokens(message.text) + inCalls + inThought + imagesTokens(message)
   }, 0)

@@ -95,6 +95,7 @@ export class Responses extends Context.Service<
     Responses,
     Effect.gen(function* () {
       const { beginSeconds } = (yield* AppConfig).stream
+      const { reasoning } = (yield* AppConfig).models
       const accounting = yield* Accounting
       const attachedFiles = yield* AttachedFiles
       const attempts = yield* Attempts
@@ -183,12 +184,19 @@ export class Responses extends Context.Service<
           const model = generation.model.id
           const createdAt = demands.createdAt ?? (yield* Clock.currentTimeMillis)
           const start = { id, createdAt, model, conversationId, instructions, ...askedOf(request) }
-          const store = (response: ResponseObject) =>
-            opened.commit(
-              turnContent(response, { items, prepared, calls, systemMessage: kept, echo: demands.echo })
-            )
+          const content = { items, prepared, calls, systemMessage: kept, echo: demands.echo, reasoning }
+          const store = (response: ResponseObject) => opened.commit(turnContent(response, content))
           const { meter } = account
-          const events = eventsOf({ start, generation, search, store, meter, onOutput, nextItemId })
+          const events = eventsOf({
+            start,
+            generation,
+            reasoning,
+            search,
+            store,
+            meter,
+            onOutput,
+            nextItemId
+          })
           return { begun: { ...start, events } satisfies BegunResponse, forget: opened.forget }
         })
       )

@@ -9,6 +9,7 @@ import type {
   ModelMessage,
   ModelPart,
   ModelUsage,
+  Reasoning,
   ToolCall
 } from "../domain/ModelCall.ts"
 import { estimateTokens } from "../domain/Tokens.ts"
@@ -24,7 +25,7 @@ import type { RunTool, ToolPart } from "./ToolCalls.ts"
 
 /** What a generation yields, whole or piece by piece. The last part of all is a `finish`. */
 export type GenerationPart =
-  | { readonly type: "text"; readonly text: string }
+  | Exclude<ModelPart, { readonly type: "tool_call" | "finish" }>
   | ToolPart
   | FunctionPart
   | { readonly type: "finish"; readonly reason: EndReason; readonly usage: ModelUsage }
@@ -60,6 +61,10 @@ export interface Round {
   readonly call: OpenCall
   readonly bound: AnswerBound
   readonly toolCalls: ReadonlyArray<ToolCall>
+  /** What the model thought before its text. */
+  readonly reasoning: ReadonlyArray<Reasoning>
+  /** What it thought between its text and its first call. */
+  readonly lateReasoning: ReadonlyArray<Reasoning>
 }
 
 /** Opens the call of a round. */

@@ -1,6 +1,13 @@
 import { Array as Arr, Effect, Option, Scope, Stream } from "effect"
 import { OutputMismatch } from "../domain/Errors.ts"
-import type { FinishReason, ModelFinish, ModelMessage, ModelPart, ToolCall } from "../domain/ModelCall.ts"
+import type {
+  FinishReason,
+  ModelFinish,
+  ModelMessage,
+  ModelPart,
+  Reasoning,
+  ToolCall
+} from "../domain/ModelCall.ts"
 import { countToolCalls, finishCall, readTextOf } from "./Accounting.ts"
 import { makeAnswerBound } from "./AnswerBound.ts"
 import type { Attempt } from "./Attempt.ts"
@@ -66,7 +73,14 @@ const over = (state: State, parts: ReadonlyArray<GenerationPart>): Step => [
 const ownCallsLeft = ({ meter, rules }: Answer, { rounds }: Counts): number =>
   rounds > toolRoundsMax ? 0 : rules.ownCallsMax - meter.toolCalls
 
-const isText = (part: ModelPart) => part.type === "text"
+/** Of the parts, what may be shown while the model goes on. */
+const shownOf = (answer: Answer, parts: ReadonlyArray<ModelPart>): ReadonlyArray<GenerationPart> => {
+  const isTextShown = !withholdsText(answer)
+  return parts.filter(
+    (part): part is Exclude<ModelPart, { readonly type: "tool_call" | "finish" }> =>
+      part.type === "reasoning" || part.type === "reasoning_text" || (part.type === "text" && isTextShown)
+  )
+}
 
 const textParts = (text: string): ReadonlyArray<GenerationPart> =>
   text === "" ? nothing : [{ type: "text", text }]
@@ -109,7 +123,11 @@ const begin = (answer: Answer, state: State, attempt: Attempt, call: OpenCall): 
     more: answer.budget.more(promptTokens, request.maxOutputTokens)
   })
   readTextOf(answer.meter, bound)
-  const writing: State = { ...countsOf(state), at: "writing", round: { attempt, call, bound, toolCalls: [] } }
+  const writing: Extract<State, { at: "writing" }> = {
+    ...countsOf(state),
+    at: "writing",
+    round: { attempt, call, bound, toolCalls: [], reasoning: [], lateReasoning: [] }
+  }
   return receive(answer, writing, writing.round, call.first, true)
 }
 
@@ -122,8 +140,30 @@ const receive = (
   isFirst = false
 ): StepEffect =>
   round.bound.passes(parts)
-    ? Effect.succeed([withholdsText(answer) ? nothing : parts.filter(isText), state])
+    ? Effect.succeed([shownOf(answer, parts), state])
     : Effect.flatMap(round.bound.admit(parts), (admitted) => take(answer, state, round, admitted, isFirst))
+
+const isText = (parts: ReadonlyArray<ModelPart>): boolean => parts.every(({ type }) => type === "text")
+
+/** The round with the calls and the reasoning of further parts. */
+const added = (round: Round, parts: ReadonlyArray<ModelPart>): Round => {
+  const written = parts.reduce((sum, part) => sum + (part.type === "text" ? part.text.length : 0), 0)
+  let hasText = round.bound.text().length > written
+  const toolCalls: Array<ToolCall> = []
+  const reasoning: Array<Reasoning> = []
+  const late: Array<Reasoning> = []
+  for (const part of parts) {
+    if (part.type === "text") hasText = true
+    else if (part.type === "tool_call") toolCalls.push(part.call)
+    else if (part.type === "reasoning") (hasText ? late : reasoning).push(part.reasoning)
+  }
+  return {
+    ...round,
+    toolCalls: [...round.toolCalls, ...toolCalls],
+    reasoning: [...round.reasoning, ...reasoning],
+    lateReasoning: [...round.lateReasoning, ...late]
+  }
+}
 
 /**
  * Takes the parts that the bound admitted, and concludes the round at its finish. Of a whole answer that came at once the text is
@@ -136,13 +176,12 @@ const take = (
   parts: ReadonlyArray<ModelPart>,
   isFirst: boolean
 ): StepEffect => {
-  const texts = withholdsText(answer) ? nothing : parts.filter(isText)
-  const calls = parts.flatMap((part) => (part.type === "tool_call" ? [part.call] : []))
+  const texts = shownOf(answer, parts)
   const end = parts.find((part) => part.type === "finish")
-  const round = calls.length === 0 ? before : { ...before, toolCalls: [...before.toolCalls, ...calls] }
+  const round = isText(parts) ? before : added(before, parts)
   // Before the call is closed, or it would be recorded as cancelled.
   if (end !== undefined) round.call.finished(end.reason, end.usage)
-  if (!offersTools(answer) && calls.length > 0) {
+  if (!offersTools(answer) && round.toolCalls.length > 0) {
     round.call.failed("malformed")
     return Effect.fail(failureOf(round.attempt.model, "malformed", "a tool call, though no tool was offered"))
   }
@@ -173,9 +212,9 @@ const conclude = (answer: Answer, state: State, round: Round, end: ModelFinish):
       return over(state, [finishPart(answer, state, round, "length")])
     countToolCalls(meter, own.length)
     const room = roomForResults(round, tokensLeft(answer))
-    const running = yield* runCalls(runTool, nextItemId, round.bound.text(), own, room).pipe(
-      Scope.provide(scope)
-    )
+    const { lateReasoning, reasoning } = round
+    const said = { text: round.bound.text(), reasoning, lateReasoning }
+    const running = yield* runCalls(runTool, nextItemId, said, own, room).pipe(Scope.provide(scope))
     return [running.begun, { ...countsOf(state), at: "running", round, running, functions }]
   })
 

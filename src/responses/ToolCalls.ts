@@ -1,7 +1,7 @@
 import { Array as Arr, Effect, Queue, type Scope, Option, Schema } from "effect"
 import type { StoredTurn, InputItem, OutputItem } from "../domain/Conversation.ts"
 import type { ItemId } from "../domain/Ids.ts"
-import type { ModelMessage, ToolCall, ToolSpec } from "../domain/ModelCall.ts"
+import type { ModelMessage, ModelPart, Reasoning, ToolCall, ToolSpec } from "../domain/ModelCall.ts"
 import { beginningWithin, estimateTokens } from "../domain/Tokens.ts"
 import {
   addressIn,
@@ -11,7 +11,7 @@ import {
 } from "../tools/egress/NamedAddresses.ts"
 import type { ToolResult } from "../tools/Toolkit.ts"
 import type { Called, FunctionPart } from "./CallItems.ts"
-import { roundMessages } from "./PromptMessages.ts"
+import { roundMessages, type Said } from "./PromptMessages.ts"
 
 /** Rounds in which a model may call tools; after them it must answer without. */
 export const toolRoundsMax = 8
@@ -57,20 +57,29 @@ export const functionParts = (
   calls: ReadonlyArray<ToolCall>,
   given: string | null,
   nextItemId: () => ItemId
-): ReadonlyArray<FunctionPart> => {
+): ReadonlyArray<FunctionPart | ReasoningPart> => {
   const round = given ?? nextItemId()
-  return calls.map(({ arguments: args, name }) => ({
-    type: "function_call",
-    id: nextItemId(),
-    name,
-    arguments: args,
-    round
-  }))
+  return calls.flatMap((call) => [
+    ...reasoningBefore(call),
+    { type: "function_call", id: nextItemId(), round, ...calledBy(call) } as const
+  ])
 }
+
+type ReasoningPart = Extract<ModelPart, { readonly type: "reasoning" }>
+
+const reasoningBefore = ({ reasoning = [] }: ToolCall): ReadonlyArray<ReasoningPart> =>
+  reasoning.map((one) => ({ type: "reasoning", reasoning: one }))
+
+/** What the item of a call has of it. */
+const calledBy = ({ arguments: args, name, opaque }: ToolCall) => ({
+  name,
+  arguments: args,
+  ...(opaque === undefined ? {} : { opaque })
+})
 
 /** The calls of one round while they run. */
 export interface RunningCalls {
-  readonly begun: Arr.NonEmptyReadonlyArray<ToolPart>
+  readonly begun: ReadonlyArray<ToolPart | ReasoningPart>
   /** The next ones that ended; not to be pulled when all have. */
   readonly ended: Effect.Effect<Arr.NonEmptyReadonlyArray<ToolPart>>
   readonly isOver: () => boolean
@@ -84,7 +93,7 @@ export interface RunningCalls {
 export const runCalls = Effect.fnUntraced(function* (
   run: RunTool,
   nextItemId: () => ItemId,
-  text: string,
+  said: Said & { readonly lateReasoning: ReadonlyArray<Reasoning> },
   calls: Arr.NonEmptyReadonlyArray<ToolCall>,
   tokensMax: number
 ): Effect.fn.Return<RunningCalls, never, Scope.Scope> {
@@ -103,13 +112,10 @@ export const runCalls = Effect.fnUntraced(function* (
   ).pipe(Effect.forkScoped)
 
   return {
-    begun: Arr.map(started, ({ call, id }) => ({
-      type: "tool_begin",
-      id,
-      name: call.name,
-      arguments: call.arguments,
-      round
-    })),
+    begun: started.flatMap(({ call, id }) => [
+      ...reasoningBefore(call),
+      { type: "tool_begin", id, round, ...calledBy(call) } as const
+    ]),
     ended: Effect.map(
       Queue.takeAll(ended),
       Arr.map(({ id, result }): ToolPart => {
@@ -121,12 +127,12 @@ export const runCalls = Effect.fnUntraced(function* (
     round,
     messages: () =>
       roundMessages(
-        text,
-        started.map(({ call, id }) => ({
+        said,
+        started.map(({ call, id }, index) => ({
+          ...call,
           id,
-          name: call.name,
-          arguments: call.arguments,
-          ...(results.get(id) ?? tooMany)
+          ...(results.get(id) ?? tooMany),
+          reasoning: [...(index === 0 ? said.lateReasoning : []), ...(call.reasoning ?? [])]
         }))
       )
   }

@@ -6,8 +6,10 @@ import {
   type FunctionCall,
   incompleteDetails,
   type InputItem,
-  type TurnDetails
+  type TurnDetails,
+  withoutReasoning
 } from "../domain/Conversation.ts"
+import type { AppConfig } from "../settings/AppConfig.ts"
 import { outputText } from "./Events.ts"
 import { imagesOf, type PromptImages } from "./Images.ts"
 import { turnTokens } from "./PromptAssembly.ts"
@@ -34,6 +36,7 @@ export const turnContent = (
   response: ResponseObject,
   {
     calls,
+    reasoning,
     echo = null,
     items,
     prepared,
@@ -48,17 +51,21 @@ export const turnContent = (
     readonly calls: ReadonlyArray<FunctionCall>
     readonly systemMessage: string | null
     readonly echo: unknown
+    readonly reasoning: AppConfig["Service"]["models"]["reasoning"]
   }
-): CommitTurn => ({
-  responseId: response.id,
-  model: response.model,
-  input: items,
-  output: response.output,
-  systemMessage,
-  promptTokens: turnTokens([...prepared.items, ...response.output], prepared.files, calls),
-  details: detailsOf(response, echo),
-  images: imagesOf(items).flatMap((id) => prepared.images.get(id) ?? [])
-})
+): CommitTurn => {
+  const output = reasoning === "keep" ? response.output : withoutReasoning(response.output)
+  return {
+    responseId: response.id,
+    model: response.model,
+    input: items,
+    output,
+    systemMessage,
+    promptTokens: turnTokens([...prepared.items, ...output], prepared.files, calls),
+    details: detailsOf(response, echo),
+    images: imagesOf(items).flatMap((id) => prepared.images.get(id) ?? [])
+  }
+}
 
 export const usageOf = (usage: NonNullable<TurnDetails["usage"]>) => ({
   input_tokens: usage.inputTokens,

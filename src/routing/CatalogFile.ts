@@ -1,5 +1,6 @@
 import { Effect, Option, Redacted, Result, Schema } from "effect"
 import { DeclaredModel, type ModelSpec } from "../domain/Model.ts"
+import { chatFamilyNames } from "../providers/ChatFamilies.ts"
 import {
   ExtraHeaders,
   type ModelServer,
@@ -31,6 +32,8 @@ const ProviderEntry = Schema.Struct({
   headers: Schema.optionalKey(ExtraHeaders),
   /** Only Chat Completions has two names for the maximum of an answer. */
   tokenParameter: Schema.optionalKey(Schema.Literals(["max_tokens", "max_completion_tokens"])),
+  /** Whose rules the server follows, where its address doesn't tell. Only Chat Completions has such families. */
+  dialect: Schema.optionalKey(Schema.Literals(chatFamilyNames)),
   /** Requests at once. */
   concurrentMax: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100_000 })))
 }).check(
@@ -197,6 +200,7 @@ const serverOf = Effect.fnUntraced(function* ({ entry, index }: Placed<ProviderE
     key: found?.text === undefined ? null : Redacted.make(found.text),
     headers,
     tokenParameter: entry.tokenParameter ?? null,
+    family: entry.dialect ?? null,
     concurrentMax: entry.concurrentMax ?? null
   }))
   return { server, problems }

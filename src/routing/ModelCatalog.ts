@@ -125,5 +125,6 @@ const openAiServer = ({ openaiApiKey, openaiBaseUrl }: Settings["models"]): Mode
         key: openaiApiKey,
         headers: {},
         tokenParameter: null,
+        family: null,
         concurrentMax: null
       }

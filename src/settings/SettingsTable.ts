@@ -128,7 +128,10 @@ export const settingsTable = {
       "Timeout for a model's first output when another model can answer; one that is known to be slow gets three times " +
       "its usual time. It should be below PARLEY_STREAM_BEGIN_SECONDS, after which the model can't change"),
     balance: setting("PARLEY_ROUTER_BALANCE", Text.wholeNumber(0, 100), "50",
-      "Which model is tried first, from 0, the cheapest that is eligible, to 100, the best one")
+      "Which model is tried first, from 0, the cheapest that is eligible, to 100, the best one"),
+    reasoning: setting("PARLEY_REASONING", Text.oneOf(["keep", "turn", "off"]), "keep",
+      "What becomes of what models think: `keep` stores it with the turn, so that it goes back to the same model later; `turn` " +
+      "forgets it when the answer is complete; `off` doesn't show it either")
   },
   usage: {
     dailyTokens: optional("PARLEY_DAILY_TOKENS", Text.wholeNumber(0, tokensMax), "1000000",

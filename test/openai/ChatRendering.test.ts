@@ -29,6 +29,7 @@ describe("The rendering as Chat Completions", () => {
         const { finish_reason, message } = whole.choices[0]!
         assert.deepStrictEqual(folded, {
           content: message.content,
+          ...(message.reasoning_content === undefined ? {} : { thoughts: message.reasoning_content }),
           calls: [...(message.tool_calls ?? [])],
           finish: finish_reason,
           usage: whole.usage

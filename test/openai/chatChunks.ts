@@ -7,6 +7,7 @@ export const foldChunks = (chunks: ReadonlyArray<ChatChunk>) => {
   const [first] = chunks
   assert.deepStrictEqual(first?.choices[0]?.delta, { role: "assistant", content: "" })
   let content: string | null = null
+  let thoughts = ""
   const calls: Array<{ id: string; type: "function"; function: { name: string; arguments: string } }> = []
   let finish: ChatCompletion["choices"][number]["finish_reason"] | null = null
   for (const chunk of chunks) {
@@ -16,6 +17,7 @@ export const foldChunks = (chunks: ReadonlyArray<ChatChunk>) => {
     assert.isNull(finish, "nothing follows the finish but the usage")
     finish = choice.finish_reason
     if (chunk !== first && choice.delta.content != null) content = (content ?? "") + choice.delta.content
+    thoughts += choice.delta.reasoning_content ?? ""
     for (const { function: called, id, index } of choice.delta.tool_calls ?? []) {
       if (id !== undefined) {
         assert.strictEqual(index, calls.length)
@@ -26,7 +28,13 @@ export const foldChunks = (chunks: ReadonlyArray<ChatChunk>) => {
       if (call !== undefined) call.function.arguments += called.arguments
     }
   }
-  return { content, calls, finish, usage: chunks.at(-1)?.usage ?? null }
+  return {
+    content,
+    ...(thoughts === "" ? {} : { thoughts }),
+    calls,
+    finish,
+    usage: chunks.at(-1)?.usage ?? null
+  }
 }
 
 const decode = Schema.decodeUnknownSync(Schema.fromJsonString(ChatChunk))

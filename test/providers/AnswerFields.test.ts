@@ -13,7 +13,9 @@ const dialect: Dialect = {
   streamOptions: true,
   ownTools: true,
   format: true,
-  verbosity: true
+  verbosity: true,
+  reasoning: "returned",
+  signsCalls: false
 }
 
 const schema = { type: "object", properties: { a: { type: "string" } } }

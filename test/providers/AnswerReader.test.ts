@@ -2,7 +2,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import type { ModelPart } from "../../src/domain/ModelCall.ts"
 import { AnswerReader } from "../../src/providers/AnswerReader.ts"
-import { decodeChatChunk } from "../../src/providers/OpenAiChat.ts"
+import { openAiChat } from "../../src/providers/OpenAiChat.ts"
+
+/** Of opaque values. */
+const origin = "a server"
+const opaque = { origin, data: "" }
 
 const usage = { prompt_tokens: 5, completion_tokens: 2 }
 const counted = {
@@ -21,7 +25,7 @@ const finish = (reason: unknown): string =>
 const ending = (reason: string): string => `${finish(reason)}${frame({ choices: [], usage })}data: [DONE]\n\n`
 
 const read = (...texts: ReadonlyArray<string>) => {
-  const reader = new AnswerReader(decodeChatChunk)
+  const reader = new AnswerReader(openAiChat.makeDecode(), origin)
   for (const text of texts) reader.write(Buffer.from(text))
   reader.end()
   return { parts: reader.take(), fault: reader.fault, state: reader.state }
@@ -47,10 +51,10 @@ describe("AnswerReader, text", () => {
     },
     ({ size, texts }) => {
       const body = Buffer.from(texts.map((content) => delta({ content })).join("") + ending("stop"))
-      const whole = new AnswerReader(decodeChatChunk)
+      const whole = new AnswerReader(openAiChat.makeDecode(), origin)
       whole.write(body)
       whole.end()
-      const cut = new AnswerReader(decodeChatChunk)
+      const cut = new AnswerReader(openAiChat.makeDecode(), origin)
       const parts: Array<ModelPart> = []
       for (let at = 0; at < body.length; at += size) {
         cut.write(body.subarray(at, at + size))
@@ -86,7 +90,7 @@ describe("AnswerReader, text", () => {
   })
 
   it("takes a thought for a sign of life, a role for none", () => {
-    const reader = new AnswerReader(decodeChatChunk)
+    const reader = new AnswerReader(openAiChat.makeDecode(), origin)
     reader.write(Buffer.from(delta({ role: "assistant", content: "" })))
     assert.strictEqual(reader.progress, 0)
     reader.write(Buffer.from(delta({ reasoning_content: "hm" })))
@@ -161,7 +165,7 @@ describe("AnswerReader, finish and usage", () => {
       { prompt_tokens: 1 },
       { prompt_tokens: -1, completion_tokens: 2 }
     ]) {
-      const reader = new AnswerReader(decodeChatChunk)
+      const reader = new AnswerReader(openAiChat.makeDecode(), origin)
       reader.write(Buffer.from(delta({ content: "abc" }) + finish("stop")))
       reader.write(Buffer.from(frame({ choices: [], usage: unusable })))
       reader.end()
@@ -179,7 +183,7 @@ describe("AnswerReader, finish and usage", () => {
   })
 
   it("keeps all that was written for an estimate", () => {
-    const reader = new AnswerReader(decodeChatChunk)
+    const reader = new AnswerReader(openAiChat.makeDecode(), origin)
     const texts = Array.from({ length: 500 }, (_, index) => `word${index} é `)
     for (const content of texts) reader.write(Buffer.from(delta({ content })))
     assert.strictEqual(reader.written, texts.join(""))
@@ -196,8 +200,8 @@ describe("AnswerReader, tool calls", () => {
       ending("tool_calls")
     )
     assert.deepStrictEqual(callsOf(parts), [
-      { id: "c1", name: "calculator", arguments: `{"a":1}` },
-      { id: "c2", name: "clock", arguments: "{}" }
+      { id: "c1", name: "calculator", arguments: `{"a":1}`, opaque },
+      { id: "c2", name: "clock", arguments: "{}", opaque }
     ])
     assert.strictEqual(finishOf(parts)?.reason, "tool_calls")
   })
@@ -220,7 +224,7 @@ describe("AnswerReader, tool calls", () => {
 
   it("completes what a server leaves out", () => {
     const [whole] = callsOf(read(call(0, undefined, "clock", ""), ending("tool_calls")).parts)
-    assert.deepStrictEqual(whole, { id: "call_0", name: "clock", arguments: "{}" })
+    assert.deepStrictEqual(whole, { id: "call_0", name: "clock", arguments: "{}", opaque })
   })
 
   it("says tool_calls where the server says stop after a call", () => {

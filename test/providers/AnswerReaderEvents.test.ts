@@ -9,7 +9,7 @@ const collector = () => {
   const reader = new AnswerReader((data) => {
     events.push(data)
     return unknown
-  })
+  }, "a server")
   return { events, reader }
 }
 

@@ -5,6 +5,9 @@ import { AnswerReader } from "../../src/providers/AnswerReader.ts"
 import { anthropicMessages } from "../../src/providers/AnthropicMessages.ts"
 import { frames, request, secretKey, setUpFor } from "./ServerSetup.ts"
 
+/** Of opaque values. */
+const origin = "a server"
+
 const setUp = setUpFor("anthropic")
 
 const tools = [{ name: "calc", description: "Calculates.", parameters: { type: "object" } }]
@@ -119,7 +122,7 @@ describe("AnthropicMessages, the request", () => {
 })
 
 const read = (...events: ReadonlyArray<Readonly<Record<string, unknown>>>) => {
-  const reader = new AnswerReader(anthropicMessages.makeDecode())
+  const reader = new AnswerReader(anthropicMessages.makeDecode(), origin)
   reader.write(Buffer.from(frames(...events)))
   reader.end()
   return { parts: reader.take(), fault: reader.fault, state: reader.state }

@@ -246,7 +246,9 @@ describe("the demo model with passages of a project", () => {
       streamOptions: true,
       ownTools: true,
       format: true,
-      verbosity: true
+      verbosity: true,
+      reasoning: "returned",
+      signsCalls: false
     }
     for (const encode of [encodeChatRequest, encodeResponsesRequest, encodeAnthropicRequest]) {
       assert.strictEqual(encode("model", { ...plain, passages }, dialect), encode("model", plain, dialect))

@@ -5,8 +5,11 @@ import { ModelFailure } from "../../src/domain/Errors.ts"
 import { type ModelPart, nothingSpent } from "../../src/domain/ModelCall.ts"
 import { AnswerReader } from "../../src/providers/AnswerReader.ts"
 import { Exchange } from "../../src/providers/Exchange.ts"
-import { decodeChatChunk } from "../../src/providers/OpenAiChat.ts"
+import { openAiChat } from "../../src/providers/OpenAiChat.ts"
 import { frames, textOf } from "./ServerSetup.ts"
+
+/** Of opaque values. */
+const origin = "a server"
 
 const nextTurn = Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
 const turns = (count: number) => Effect.forEach(Array.from({ length: count }), () => nextTurn)
@@ -37,7 +40,7 @@ const finish = frames({ choices: [{ delta: {}, finish_reason: "stop" }] })
 const usage = frames({ choices: [], usage: { prompt_tokens: 1, completion_tokens: 1 } })
 
 const opened = () => {
-  const reader = new AnswerReader(decodeChatChunk)
+  const reader = new AnswerReader(openAiChat.makeDecode(), origin)
   const exchange = new Exchange(reader, {
     timeouts: { firstTokenSeconds: () => 20, idleSeconds: 10 },
     count: () => Effect.sync(() => reader.finishWith(nothingSpent)),

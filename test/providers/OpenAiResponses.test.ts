@@ -5,6 +5,9 @@ import { AnswerReader } from "../../src/providers/AnswerReader.ts"
 import { openAiResponses } from "../../src/providers/OpenAiResponses.ts"
 import { callOnce, frames, model, request, secretKey, serverAt, setUpFor, textOf } from "./ServerSetup.ts"
 
+/** Of opaque values. */
+const origin = "a server"
+
 const setUp = setUpFor("openai-responses")
 
 const conversation: ReadonlyArray<ModelMessage> = [
@@ -17,7 +20,7 @@ const conversation: ReadonlyArray<ModelMessage> = [
 const tools = [{ name: "calc", description: "Calculates.", parameters: { type: "object" } }]
 
 const read = (...events: ReadonlyArray<Readonly<Record<string, unknown>>>) => {
-  const reader = new AnswerReader(openAiResponses.makeDecode())
+  const reader = new AnswerReader(openAiResponses.makeDecode(), origin)
   reader.write(Buffer.from(frames(...events)))
   reader.end()
   return { parts: reader.take(), fault: reader.fault }
@@ -122,7 +125,10 @@ describe("OpenAiResponses, the answer", () => {
     const done = { type: "response.output_item.done", output_index: 0, item: { ...item, arguments: "[1]" } }
     for (const events of [[added, done], [done]]) {
       assert.deepStrictEqual(read(...events, completed).parts, [
-        { type: "tool_call", call: { id: "c1", name: "calc", arguments: "[1]" } }
+        {
+          type: "tool_call",
+          call: { id: "c1", name: "calc", arguments: "[1]", opaque: { origin, data: "" } }
+        }
       ])
     }
   })

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Stream } from "effect"
+import { Deferred, Effect, Fiber, Stream, Struct } from "effect"
 import { TestClock } from "effect/testing"
 import { type ProtocolName, protocolNames } from "../../src/providers/ModelServer.ts"
 import { countPromptTokens, countTokens } from "../../src/providers/Tokenizer.ts"
@@ -68,7 +68,9 @@ describe.each(protocolNames)("%s, the answer", (protocol) => {
   ])("is the same however it is sent: %j", (behaviour) =>
     Effect.gen(function* () {
       const { ask } = yield* setUpFor(protocol)
-      assert.deepStrictEqual(yield* ask(behaviour), helloParts as never)
+      const parts = yield* ask(behaviour)
+      const said = parts.filter(({ type }) => type !== "reasoning_text" && type !== "reasoning")
+      assert.deepStrictEqual(said, helloParts as never)
     })
   )
 
@@ -117,7 +119,7 @@ describe.each(protocolNames)("%s, the answer", (protocol) => {
       ]
       const parts = yield* ask({ calls, callFragments: 5 })
       assert.deepStrictEqual(
-        parts.flatMap((part) => (part.type === "tool_call" ? [part.call] : [])),
+        parts.flatMap((part) => (part.type === "tool_call" ? [Struct.omit(part.call, ["opaque"])] : [])),
         calls
       )
       const last = parts.at(-1)

@@ -42,6 +42,7 @@ export const serverAt = (
   key: Redacted.make(secretKey),
   headers: {},
   tokenParameter: null,
+  family: null,
   concurrentMax: null,
   ...more
 })

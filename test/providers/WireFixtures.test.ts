@@ -4,11 +4,14 @@ import type { FinishReason, ModelPart } from "../../src/domain/ModelCall.ts"
 import { AnswerReader } from "../../src/providers/AnswerReader.ts"
 import { type ProtocolName, protocols } from "../../src/providers/ModelServer.ts"
 
+/** Of opaque values. */
+const origin = "a server"
+
 /** Whole answers in the form in which the providers' documentation shows them. */
 const bytesOf = (name: string): Buffer => readFileSync(new URL(`wire/${name}.txt`, import.meta.url))
 
 const read = (protocol: ProtocolName, bytes: Buffer, size: number) => {
-  const reader = new AnswerReader(protocols[protocol].makeDecode())
+  const reader = new AnswerReader(protocols[protocol].makeDecode(), origin)
   const parts: Array<ModelPart> = []
   for (let at = 0; at < bytes.length; at += size) {
     reader.write(bytes.subarray(at, at + size))
@@ -36,7 +39,7 @@ const text = (...texts: ReadonlyArray<string>): ReadonlyArray<ModelPart> =>
 
 const call = (id: string, name: string, args: string): ModelPart => ({
   type: "tool_call",
-  call: { id, name, arguments: args }
+  call: { id, name, arguments: args, opaque: { origin, data: "" } }
 })
 
 const tide = text("High tide", " is at 6 – see the board.")

@@ -19,6 +19,7 @@ const outcomeAfter = Effect.fnUntraced(function* <E>(
   const events = eventsOf({
     start,
     generation: { model, parts },
+    reasoning: "keep",
     search: null,
     store: () => Effect.void,
     meter,

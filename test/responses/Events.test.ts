@@ -1,8 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Schema, Stream } from "effect"
-import { shownEvent, ResponseEvent } from "../../src/api/ResponseEvent.ts"
+import { ResponseEvent } from "../../src/api/ResponseEvent.ts"
 import * as Events from "../../src/responses/Events.ts"
 import { collect } from "../../src/responses/EventStream.ts"
+import { shownEvents } from "../support/shownEvents.ts"
 import { assertGrammar } from "../support/StreamGrammar.ts"
 import { counter, expectedText, play, saidOf, Script, start, usage } from "./eventScripts.ts"
 
@@ -13,7 +14,7 @@ describe("Events", () => {
     ([script, ending, batch]) =>
       Effect.gen(function* () {
         const said = saidOf(script)
-        const numbered = play(said, ending, batch).map(shownEvent)
+        const numbered = shownEvents(play(said, ending, batch))
         const folded = assertGrammar(numbered)
         const isWhole = ending !== "failure" && ending !== "nothing"
         assert.strictEqual(folded.last.type, isWhole ? "response.completed" : "error")

@@ -1,11 +1,11 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { SqlClient } from "effect/sql"
-import { shownEvent } from "../../src/api/ResponseEvent.ts"
 import { ItemId } from "../../src/domain/Ids.ts"
 import type { ModelMessage, ModelPart, ToolSpec } from "../../src/domain/ModelCall.ts"
 import type { Demands, ResponseRequest } from "../../src/responses/ResponseRequest.ts"
 import { says, ScriptedModel, scriptedUsage } from "../support/ScriptedModel.ts"
+import { shownEvents } from "../support/shownEvents.ts"
 import { assertGrammar } from "../support/StreamGrammar.ts"
 import { answerForAlice, eventsForAlice, layerResponses } from "./asAlice.ts"
 
@@ -54,7 +54,7 @@ layer(layerResponses, { excludeTestServices: true })("functions of a client", (i
         yield* toolsOn
         yield* model.next(calls("Rome", "Oslo"))
         const events = yield* eventsForAlice({ input: "Weather in Rome and Oslo?" }, demands)
-        const { items, last } = assertGrammar(events.map(shownEvent))
+        const { items, last } = assertGrammar(shownEvents(events))
         assert.deepStrictEqual(
           items.map((item) => item.type === "function_call" && [item.name, item.arguments]),
           [

@@ -2,12 +2,12 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { describe as failureOf } from "../../src/api/Failure.ts"
-import { shownEvent } from "../../src/api/ResponseEvent.ts"
 import type { AnswerFormat, ModelPart, ModelRequest } from "../../src/domain/ModelCall.ts"
 import type { Attempt } from "../../src/responses/Attempts.ts"
 import { type CheckOutput, unfenced } from "../../src/responses/OutputCheck.ts"
 import type { GenerationPart } from "../../src/responses/Round.ts"
 import { says, ScriptedModel } from "../support/ScriptedModel.ts"
+import { shownEvents } from "../support/shownEvents.ts"
 import { assertGrammar } from "../support/StreamGrammar.ts"
 import { answerForAlice, eventsForAlice, layerResponses } from "./asAlice.ts"
 import { attempt, drain, start } from "./attempts.ts"
@@ -200,7 +200,7 @@ layer(layerResponses, { excludeTestServices: true })("structured output", (it) =
       const sql = yield* SqlClient.SqlClient
       yield* model.next(says("Sure! ", '{"name":'), says('{"name"', ':"Ada"}'))
       const events = yield* eventsForAlice({ input: "Who?" }, { answer: { format } })
-      const { last, outputText } = assertGrammar(events.map(shownEvent))
+      const { last, outputText } = assertGrammar(shownEvents(events))
       assert.strictEqual(outputText, '{"name":"Ada"}')
       assert.strictEqual(last.type === "response.completed" && last.response.usage?.total_tokens, 36)
       const asked = (yield* model.asked).at(-1)

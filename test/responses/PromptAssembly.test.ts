@@ -484,7 +484,9 @@ describe("PromptAssembly", () => {
             streamOptions: true,
             ownTools: knowsTools,
             format: true,
-            verbosity: true
+            verbosity: true,
+            reasoning: "returned",
+            signsCalls: false
           }
           assert.isNull(templateProblem(encodeChatRequest("m", request, dialect)))
         }

@@ -46,22 +46,32 @@ const Calls = Schema.Struct({
   reversed: Schema.Boolean,
   failing: Schema.Boolean
 })
-type Said = string | typeof Calls.Type
+/** Reasoning: the units of its pieces, and whether it is completed. */
+const Thought = Schema.Struct({ thought: Schema.Array(AnyText), completed: Schema.Boolean })
+type Said = string | typeof Calls.Type | typeof Thought.Type
 
 export const Ending = Schema.Literals(["stop", "length", "content_filter", "functions", "failure", "nothing"])
 export const Script = {
-  said: Schema.Array(Schema.Union([AnyText, Calls])),
+  said: Schema.Array(Schema.Union([AnyText, Calls, Thought])),
   ending: Ending,
   batch: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 7 }))
 }
 
 export const saidOf = (
-  script: ReadonlyArray<ReadonlyArray<number> | typeof Calls.Type>
-): ReadonlyArray<Said> => script.map((one) => ("calls" in one ? one : textOf(one)))
+  script: ReadonlyArray<ReadonlyArray<number> | typeof Calls.Type | typeof Thought.Type>
+): ReadonlyArray<Said> => script.map((one) => ("calls" in one || "thought" in one ? one : textOf(one)))
 
 let calls = 0
 const partsOf = (said: Said): ReadonlyArray<GenerationPart> => {
   if (typeof said === "string") return [{ type: "text", text: said }]
+  if ("thought" in said) {
+    const pieces = said.thought.map(textOf)
+    const reasoning = { text: pieces.join(""), opaque: { origin: "o", data: "\ud800" } }
+    return [
+      ...pieces.map((text) => ({ type: "reasoning_text", text }) as const),
+      ...(said.completed ? [{ type: "reasoning", reasoning } as const] : [])
+    ]
+  }
   const ids = Array.from({ length: said.calls }, () =>
     ItemId.make(`00000000-0000-4000-9000-${String(calls++).padStart(12, "0")}`)
   )
@@ -82,13 +92,17 @@ const functionParts = (count: number): ReadonlyArray<GenerationPart> =>
     round: "last"
   }))
 
-/** The text between two rounds of calls is storable by itself. */
+/** Whether it ends a message: reasoning without a text and an end doesn't begin. */
+const endsMessage = (said: Exclude<Said, string>): boolean =>
+  "calls" in said || said.completed || said.thought.some((units) => units.length > 0)
+
+/** The text between two rounds of calls is storable by itself, and so is that between two thoughts. */
 export const expectedText = (said: ReadonlyArray<Said>): string => {
   let text = ""
   let open = ""
-  for (const one of [...said, { calls: 1 }]) {
+  for (const one of [...said, { calls: 1, reversed: false, failing: false }]) {
     if (typeof one === "string") open += one
-    else {
+    else if (!("thought" in one) || endsMessage(one)) {
       text += open.toWellFormed().replaceAll("\0", "\u{fffd}")
       open = ""
     }

@@ -1,7 +1,9 @@
 import { assert } from "@effect/vitest"
 import type { ResponseEvent } from "../../src/api/ResponseEvent.ts"
-import type { ResponseObject } from "../../src/api/ResponseObject.ts"
-import type { OutputItem } from "../../src/domain/Conversation.ts"
+import type { ShownResponse } from "../../src/api/ResponseObject.ts"
+import type { ShownOutputItem } from "../../src/api/ShownItem.ts"
+
+type OutputItem = typeof ShownOutputItem.Type
 
 /**
  * The grammar of a stream, as a client may rely on it: asserts every rule of the wire contract, section 2, on the
@@ -25,7 +27,7 @@ export const assertGrammar = (events: ReadonlyArray<ResponseEvent>) => {
   const parts = new Set<string>()
   const textDone = new Set<string>()
   const texts = new Map<string, string>()
-  let created: ResponseObject | null = null
+  let created: ShownResponse | null = null
   let outputText = ""
   let deltas = 0
   for (const event of events) {

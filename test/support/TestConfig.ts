@@ -83,6 +83,7 @@ export const testConfig = (overrides: SettingsOverrides = {}): Settings => ({
     retrySeconds: 3,
     fallbackSeconds: 10,
     balance: 50,
+    reasoning: "keep",
     ...overrides.models
   },
   usage: { dailyTokens: null, monthlyTokens: null, waitSeconds: 5, ...overrides.usage },

@@ -2,7 +2,7 @@ import { assert } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { ErrorBody } from "../../src/api/ErrorEnvelope.ts"
 import { ResponseEvent } from "../../src/api/ResponseEvent.ts"
-import { ResponseObject } from "../../src/api/ResponseObject.ts"
+import { ResponseObject, type ShownResponse } from "../../src/api/ResponseObject.ts"
 import { assertDeclared } from "./DeclaredStatuses.ts"
 
 /** What a client sees of one exchange, byte for byte. */
@@ -68,7 +68,7 @@ export const eventsOf = (text: string): ReadonlyArray<ResponseEvent> =>
 const decodeResponse = Schema.decodeUnknownSync(Schema.fromJsonString(ResponseObject))
 
 /** The JSON delivery. */
-export const responseOf = (reply: Reply): ResponseObject => {
+export const responseOf = (reply: Reply): ShownResponse => {
   assert.strictEqual(reply.status, 200, reply.text)
   assert.strictEqual(reply.headers.get("content-type"), "application/json")
   return decodeResponse(reply.text)

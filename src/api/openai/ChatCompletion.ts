@@ -46,6 +46,8 @@ export const ChatCompletion = Schema.Struct({
         role: Schema.Literal("assistant"),
         /** Null if the answer is calls of functions only. */
         content: Schema.NullOr(Schema.String),
+        /** What the model thought, if its server shows it. OpenAI has no field for it; this is the one of most other servers. */
+        reasoning_content: Schema.optionalKey(Schema.String),
         refusal: Schema.Null,
         annotations: Schema.Array(Schema.Unknown),
         tool_calls: Schema.optionalKey(Schema.Array(CalledFunction))
@@ -63,6 +65,7 @@ export type ChatCompletion = typeof ChatCompletion.Type
 const Delta = Schema.Struct({
   role: Schema.optionalKey(Schema.Literal("assistant")),
   content: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  reasoning_content: Schema.optionalKey(Schema.String),
   tool_calls: Schema.optionalKey(
     Schema.Array(
       Schema.Struct({

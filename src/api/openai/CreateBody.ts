@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { ConversationId, FileId, ItemId, ResponseId } from "../../domain/Ids.ts"
-import { callIdCharactersMax, imageDetails } from "../../domain/ModelCall.ts"
+import { callIdCharactersMax, imageDetails, reasoningEfforts } from "../../domain/ModelCall.ts"
 import { StorableText } from "../../domain/StorableText.ts"
 import { MaxOutputTokens } from "../CreateResponse.ts"
 import { inSteps } from "../ReadInSteps.ts"
@@ -168,7 +168,7 @@ const Format = Schema.Union([
 ]).annotate({ expected: "an object of the type text, json_object or json_schema" })
 export type Format = typeof Format.Type
 
-export const efforts = ["none", "minimal", "low", "medium", "high", "xhigh"] as const
+export const efforts = reasoningEfforts
 export const verbosities = ["low", "medium", "high"] as const
 
 /** Of what this service never makes, there is nothing to include; `logprobs` and the addresses of images would be missed. */

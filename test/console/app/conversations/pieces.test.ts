@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { ResponseEvent } from "../../../../src/api/ResponseEvent.ts"
 import { startedResponse } from "../../../../src/api/ResponseObject.ts"
+import type { ShownOutputItem } from "../../../../src/api/ShownItem.ts"
 import {
   answerAfter,
   noAnswer,
@@ -9,8 +10,9 @@ import {
   sourcesOf,
   textOf
 } from "../../../../src/console/app/pages/conversations/thread/pieces.ts"
-import type { OutputItem } from "../../../../src/domain/Conversation.ts"
 import { ConversationId, FileId, ItemId, ResponseId } from "../../../../src/domain/Ids.ts"
+
+type OutputItem = typeof ShownOutputItem.Type
 
 const uuid = (last: number) => `01a2094d-d1d4-7183-b54c-0000000000${String(last).padStart(2, "0")}`
 const id = ResponseId.make(uuid(1))

@@ -1,5 +1,6 @@
 import type { ResponseEvent } from "../../../../../api/ResponseEvent.ts"
-import type { IncompleteReason, OutputItem } from "../../../../../domain/Conversation.ts"
+import type { ShownOutputItem } from "../../../../../api/ShownItem.ts"
+import type { IncompleteReason } from "../../../../../domain/Conversation.ts"
 import type { ResponseId } from "../../../../../domain/Ids.ts"
 
 /** What an answer consists of, in its order. */
@@ -40,6 +41,8 @@ export interface Source {
 
 const numberOr = <Other>(value: unknown, other: Other): number | Other =>
   typeof value === "number" ? value : other
+
+type OutputItem = typeof ShownOutputItem.Type
 
 type FoundResults = NonNullable<Extract<OutputItem, { readonly type: "file_search_call" }>["results"]>
 

@@ -1,0 +1,54 @@
+import type { Dialect } from "./Dialect.ts"
+
+/**
+ * What is known of the servers that speak Chat Completions. An operator names a family in the catalog (`dialect`) where the address
+ * doesn't tell it.
+ */
+
+/** What a family decides of the dialect. */
+type FamilyDialect = Pick<Dialect, "reasoning" | "signsCalls">
+
+interface ChatFamily extends FamilyDialect {
+  /** The hosts that belong to it. */
+  readonly hosts: RegExp | null
+}
+
+/** Of a server that isn't known: what a model thinks goes back in the field in which it came. */
+const usual: FamilyDialect = { reasoning: "returned", signsCalls: false }
+
+/** Their names in a catalog file. */
+export const chatFamilyNames = [
+  "openai",
+  "deepseek",
+  "moonshot",
+  "gemini",
+  "groq",
+  "mistral",
+  "openrouter",
+  "xai",
+  "generic"
+] as const
+export type ChatFamilyName = (typeof chatFamilyNames)[number]
+
+const families: Readonly<Record<ChatFamilyName, ChatFamily>> = {
+  openai: { ...usual, hosts: /(^|\.)openai\.(com|azure\.com)$/ },
+  // Every message of the model has the field, where it isn't empty, and where it is.
+  deepseek: { ...usual, reasoning: "always", hosts: /(^|\.)deepseek\.com$/ },
+  // A round of calls without its reasoning is refused.
+  moonshot: { ...usual, reasoning: "demanded", hosts: /(^|\.)moonshot\.(ai|cn)$/ },
+  // A call without a signature is refused.
+  gemini: { ...usual, signsCalls: true, hosts: /(^|[.-])(generativelanguage|aiplatform)\.googleapis\.com$/ },
+  // A message with reasoning is refused.
+  groq: { ...usual, reasoning: "never", hosts: /(^|\.)groq\.com$/ },
+  mistral: { ...usual, hosts: /(^|\.)mistral\.ai$/ },
+  openrouter: { ...usual, hosts: /(^|\.)openrouter\.ai$/ },
+  xai: { ...usual, hosts: /(^|\.)x\.ai$/ },
+  generic: { ...usual, hosts: null }
+}
+
+/** The dialect of a server's family: the one that is named, or else that of its host. */
+export const familyDialect = (named: ChatFamilyName | null, host: string): FamilyDialect => {
+  const name = named ?? chatFamilyNames.find((one) => families[one].hosts?.test(host) === true) ?? "generic"
+  const { reasoning, signsCalls } = families[name]
+  return { reasoning, signsCalls }
+}

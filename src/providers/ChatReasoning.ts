@@ -1,0 +1,205 @@
+import { Option, Predicate, Schema } from "effect"
+import type { ModelMessage, Reasoning, ToolCall } from "../domain/ModelCall.ts"
+import type { Dialect } from "./Dialect.ts"
+import { type Fields, type ThoughtBlock, toolCallsAsText } from "./Protocol.ts"
+
+/**
+ * What a model thinks, in Chat Completions, which has no field for it. Each server has its own, and nearly all take it back in the
+ * one in which it came.
+ */
+
+const Details = Schema.Array(Schema.Record(Schema.String, Schema.Unknown))
+
+/** The fields that hold a text. */
+const textFields = ["reasoning_content", "reasoning"] as const
+
+/** How reasoning goes back: its text in the field that is named, or in the chunks of the content, and lists as they came. */
+const Returned = Schema.Struct({
+  field: Schema.optionalKey(Schema.Literals([...textFields, "content"])),
+  reasoning_details: Schema.optionalKey(Details),
+  thinking_blocks: Schema.optionalKey(Details)
+})
+type Returned = typeof Returned.Type
+
+const decodeReturned = Schema.decodeOption(Schema.fromJsonString(Returned))
+
+const texts = (parts: unknown): string => {
+  if (typeof parts === "string") return parts
+  if (!Array.isArray(parts)) return ""
+  return parts.map((part) => (Predicate.isObject(part) ? textOf(part["text"]) : "")).join("")
+}
+
+const textOf = (value: unknown): string => (typeof value === "string" ? value : "")
+
+/** The text of the chunks of a content that are thoughts. */
+const chunkTexts = (content: unknown): string =>
+  Array.isArray(content)
+    ? content
+        .map((chunk) =>
+          Predicate.isObject(chunk) && chunk["type"] === "thinking" ? texts(chunk["thinking"]) : ""
+        )
+        .join("")
+    : ""
+
+/** Adds pieces of a list, of which one continues the last if it is of the same kind and place. */
+const withPieces = (list: Array<Record<string, unknown>>, pieces: unknown): void => {
+  if (!Array.isArray(pieces)) return
+  for (const piece of pieces) {
+    if (!Predicate.isObject(piece)) continue
+    const last = list.at(-1)
+    if (last === undefined || !isContinued(last, piece)) {
+      list.push({ ...piece })
+      continue
+    }
+    for (const [name, value] of Object.entries(piece)) {
+      const before = last[name]
+      const isText = name === "text" || name === "summary" || name === "thinking"
+      last[name] = isText ? textOf(before) + textOf(value) : (value ?? before)
+    }
+  }
+}
+
+/** Encrypted reasoning comes whole. */
+const isContinued = (last: Fields, piece: Fields): boolean =>
+  last["type"] === piece["type"] &&
+  last["data"] === undefined &&
+  piece["data"] === undefined &&
+  (last["index"] ?? 0) === (piece["index"] ?? 0) &&
+  (last["signature"] == null || textOf(piece["text"]) + textOf(piece["thinking"]) === "")
+
+/** The text of details, where the server has no other. */
+const detailTexts = (details: unknown): string =>
+  Array.isArray(details)
+    ? details
+        .map((detail) =>
+          Predicate.isObject(detail) ? textOf(detail["text"]) + textOf(detail["summary"]) : ""
+        )
+        .join("")
+    : ""
+
+/** Collects what one model thinks, from the deltas of its answer or from the whole message. */
+export class ChatThoughts {
+  private returned: { -readonly [Name in keyof Returned]: Returned[Name] } = {}
+  private details: Array<Record<string, unknown>> = []
+  private blocks: Array<Record<string, unknown>> = []
+  private hasBegun = false
+
+  /** The piece of text that a delta brings; "" if none. */
+  read(delta: Fields): string {
+    const details = delta["reasoning_details"]
+    const blocks = delta["thinking_blocks"]
+    withPieces(this.details, details)
+    withPieces(this.blocks, blocks)
+    if (this.details.length + this.blocks.length > 0) this.hasBegun = true
+    for (const field of textFields) {
+      const text = textOf(delta[field])
+      if (text !== "") return this.began(field, text)
+    }
+    const chunks = chunkTexts(delta["content"])
+    return chunks === "" ? detailTexts(details) : this.began("content", chunks)
+  }
+
+  private began(field: NonNullable<Returned["field"]>, text: string): string {
+    this.hasBegun = true
+    this.returned.field = field
+    return text
+  }
+
+  /** Text between tags, which goes nowhere. */
+  tagged(): void {
+    this.hasBegun = true
+  }
+
+  /** What was thought since the last call; null if nothing. */
+  end(): ThoughtBlock | null {
+    if (!this.hasBegun) return null
+    const { blocks, details, returned } = this
+    if (details.length > 0) {
+      // They have the text, too.
+      delete returned.field
+      returned.reasoning_details = details
+    }
+    if (blocks.length > 0) returned.thinking_blocks = blocks
+    this.returned = {}
+    this.details = []
+    this.blocks = []
+    this.hasBegun = false
+    return { text: null, data: Object.keys(returned).length === 0 ? null : JSON.stringify(returned) }
+  }
+}
+
+const returnedOf = ({ opaque }: Reasoning): Returned =>
+  Option.getOrElse(opaque === null ? Option.none() : decodeReturned(opaque.data), () => ({}))
+
+type AssistantMessage = Extract<ModelMessage, { readonly role: "assistant" }>
+
+/** All that was thought in a message, in its order. */
+const reasoningOf = ({ reasoning = [], toolCalls }: AssistantMessage): ReadonlyArray<Reasoning> => [
+  ...reasoning,
+  ...toolCalls.flatMap((call) => call.reasoning ?? [])
+]
+
+/** The fields of a message that give back what was thought in it, as its server wants it. */
+export const reasoningFields = (message: AssistantMessage, { reasoning: manner }: Dialect): Fields => {
+  if (manner === "never") return {}
+  const all = reasoningOf(message).map((one) => ({ text: one.text, returned: returnedOf(one) }))
+  const details = all.flatMap(({ returned }) => returned.reasoning_details ?? [])
+  const blocks = all.flatMap(({ returned }) => returned.thinking_blocks ?? [])
+  const fields: Record<string, unknown> = {}
+  for (const { returned, text } of all) {
+    if (returned.field === undefined || returned.field === "content") continue
+    fields[returned.field] = textOf(fields[returned.field]) + text
+  }
+  if (manner === "always") fields["reasoning_content"] ??= ""
+  if (details.length > 0) fields["reasoning_details"] = details
+  if (blocks.length > 0) fields["thinking_blocks"] = blocks
+  return fields
+}
+
+/** The content of a message, where thoughts are chunks of it; null for servers that keep them apart. */
+export const contentWithThoughts = (message: AssistantMessage, { reasoning: manner }: Dialect) => {
+  const thoughts = reasoningOf(message).filter((one) => returnedOf(one).field === "content")
+  if (thoughts.length === 0 || manner === "never") return null
+  return [
+    ...thoughts.map(({ text }) => ({ type: "thinking", thinking: [{ type: "text", text }] })),
+    ...(message.text === "" ? [] : [{ type: "text", text: message.text }])
+  ]
+}
+
+/**
+ * What a server signs of a call, or what stands for a signature where another model made it. Only the first call of a message has
+ * one. Source: Gemini API, thought signatures.
+ */
+const unsigned = { extra_content: { google: { thought_signature: "skip_thought_signature_validator" } } }
+
+const decodeFields = Schema.decodeOption(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
+
+export const callFields = ({ opaque }: ToolCall, index: number, { signsCalls }: Dialect): Fields => {
+  if (opaque === undefined) return signsCalls && index === 0 ? unsigned : {}
+  return Option.getOrElse(decodeFields(opaque.data), () => ({}))
+}
+
+/** What of a call in an answer goes back with it, as JSON; undefined if nothing. */
+export const callData = (call: Fields): string | undefined =>
+  Predicate.isObject(call["extra_content"])
+    ? JSON.stringify({ extra_content: call["extra_content"] })
+    : undefined
+
+/** Whether a server that demands the reasoning of each round would refuse this one: another model thought it, or none did. */
+const lacksReasoning = (message: ModelMessage): message is AssistantMessage =>
+  message.role === "assistant" &&
+  message.toolCalls.length > 0 &&
+  !reasoningOf(message).some(({ text }) => text !== "")
+
+/** The messages with rounds as text, of which the server demands what was thought and it isn't known. */
+export const withDemandedReasoning = (
+  messages: ReadonlyArray<ModelMessage>,
+  { reasoning }: Dialect
+): ReadonlyArray<ModelMessage> => {
+  if (reasoning !== "demanded") return messages
+  let isText = false
+  return messages.map((message) => {
+    if (message.role !== "tool") isText = lacksReasoning(message)
+    return isText ? toolCallsAsText(message) : message
+  })
+}

@@ -1,0 +1,217 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Schema, Struct } from "effect"
+import type { ModelMessage, ModelPart, ModelRequest, ToolCall } from "../../src/domain/ModelCall.ts"
+import { AnswerReader } from "../../src/providers/AnswerReader.ts"
+import { type ChatFamilyName, familyDialect } from "../../src/providers/ChatFamilies.ts"
+import type { Dialect } from "../../src/providers/Dialect.ts"
+import { encodeChatRequest, openAiChat } from "../../src/providers/OpenAiChat.ts"
+import { readableBy } from "../../src/providers/Protocol.ts"
+
+const origin = "openai-chat https://models.example/v1 m"
+
+const dialectOf = (family: ChatFamilyName): Dialect => ({
+  tokenParameter: "max_tokens",
+  streamOptions: true,
+  ownTools: true,
+  format: true,
+  verbosity: true,
+  ...familyDialect(family, "models.example")
+})
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** What is read of an answer in deltas, which end with a finish. */
+const read = (deltas: ReadonlyArray<Fields>, reason = "tool_calls"): ReadonlyArray<ModelPart> => {
+  const reader = new AnswerReader(openAiChat.makeDecode(), origin)
+  const chunk = (delta: Fields, finish_reason: string | null = null) =>
+    reader.write(
+      Buffer.from(`data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason }] })}\n\n`)
+    )
+  for (const delta of deltas) chunk(delta)
+  chunk({}, reason)
+  const usage = { prompt_tokens: 5, completion_tokens: 2 }
+  reader.write(Buffer.from(`data: ${JSON.stringify({ choices: [], usage })}\n\ndata: [DONE]\n\n`))
+  reader.end()
+  return reader.take()
+}
+
+/** The message of a model, as the next round sends it, and the result of its call. */
+const messagesOf = (parts: ReadonlyArray<ModelPart>): ReadonlyArray<ModelMessage> => {
+  const toolCalls = parts.flatMap((part) => (part.type === "tool_call" ? [part.call] : []))
+  const text = parts.map((part) => (part.type === "text" ? part.text : "")).join("")
+  const reasoning = parts.flatMap((part) => (part.type === "reasoning" ? [part.reasoning] : []))
+  return [
+    { role: "user", text: "?" },
+    { role: "assistant", text, toolCalls, ...(reasoning.length === 0 ? {} : { reasoning }) },
+    ...toolCalls.map(({ id, name }): ModelMessage => ({ role: "tool", callId: id, name, text: "5" }))
+  ]
+}
+
+const tools: ModelRequest["tools"] = [
+  { name: "calc", description: "d", parameters: { type: "object" }, param: "tools[0]" }
+]
+
+const Sent = Schema.Array(Schema.Record(Schema.String, Schema.Unknown))
+const decodeSent = Schema.decodeUnknownSync(Schema.Struct({ messages: Sent }))
+
+const sent = (messages: ReadonlyArray<ModelMessage>, family: ChatFamilyName = "generic") => {
+  const request = { messages, maxOutputTokens: 9, tools }
+  return decodeSent(JSON.parse(encodeChatRequest("m", request, dialectOf(family)))).messages
+}
+
+const calling = (more: Fields = {}): Fields => ({
+  tool_calls: [{ index: 0, id: "c1", type: "function", function: { name: "calc", arguments: "{}" }, ...more }]
+})
+const encodedCall = (more: Fields = {}) => ({
+  id: "c1",
+  type: "function",
+  function: { name: "calc", arguments: "{}" },
+  ...more
+})
+const thought = (parts: ReadonlyArray<ModelPart>): string =>
+  parts.map((part) => (part.type === "reasoning_text" ? part.text : "")).join("")
+
+describe("what a model thinks, in Chat Completions", () => {
+  it.each<readonly [name: string, deltas: ReadonlyArray<Fields>, shown: string, back: Fields]>([
+    [
+      "reasoning_content",
+      [{ reasoning_content: "I a" }, { reasoning_content: "dd." }, calling()],
+      "I add.",
+      { role: "assistant", content: null, reasoning_content: "I add.", tool_calls: [encodedCall()] }
+    ],
+    [
+      "reasoning, before a text",
+      [{ reasoning: "I add.", content: "" }, { content: "Wait." }, calling()],
+      "I add.",
+      { role: "assistant", content: "Wait.", reasoning: "I add.", tool_calls: [encodedCall()] }
+    ],
+    [
+      "reasoning_details, whose pieces are put together",
+      [
+        {
+          reasoning: "I ",
+          reasoning_details: [{ type: "reasoning.text", text: "I ", index: 0, format: "f" }]
+        },
+        { reasoning: "add.", reasoning_details: [{ type: "reasoning.text", text: "add.", index: 0 }] },
+        { reasoning_details: [{ type: "reasoning.text", signature: "s", index: 0 }] },
+        { reasoning_details: [{ type: "reasoning.encrypted", data: "x", id: "c1", index: 0 }] },
+        calling()
+      ],
+      "I add.",
+      {
+        role: "assistant",
+        content: null,
+        reasoning_details: [
+          { type: "reasoning.text", text: "I add.", index: 0, format: "f", signature: "s" },
+          { type: "reasoning.encrypted", data: "x", id: "c1", index: 0 }
+        ],
+        tool_calls: [encodedCall()]
+      }
+    ],
+    [
+      "chunks of the content",
+      [
+        { content: [{ type: "thinking", thinking: [{ type: "text", text: "I add." }] }] },
+        { content: [{ type: "text", text: "Wait." }] },
+        calling()
+      ],
+      "I add.",
+      {
+        role: "assistant",
+        content: [
+          { type: "thinking", thinking: [{ type: "text", text: "I add." }] },
+          { type: "text", text: "Wait." }
+        ],
+        tool_calls: [encodedCall()]
+      }
+    ],
+    [
+      "the signature of a call",
+      [calling({ extra_content: { google: { thought_signature: "s" } } })],
+      "",
+      {
+        role: "assistant",
+        content: null,
+        tool_calls: [encodedCall({ extra_content: { google: { thought_signature: "s" } } })]
+      }
+    ],
+    [
+      "tags, of which nothing goes back",
+      [{ content: "<think>I a" }, { content: "dd.</th" }, { content: "ink>\n\nWait." }, calling()],
+      "I add.",
+      { role: "assistant", content: "Wait.", tool_calls: [encodedCall()] }
+    ]
+  ])("goes back as it came: %s", (_, deltas, shown, back) => {
+    const parts = read(deltas)
+    assert.strictEqual(thought(parts), shown)
+    const messages = readableBy(origin, messagesOf(parts))
+    assert.deepStrictEqual(sent(messages)[1], back)
+  })
+
+  it("is left out where it came from another server or model", () => {
+    const parts = read([{ reasoning_content: "I add." }, calling({ extra_content: { google: { a: 1 } } })])
+    const messages = readableBy(`${origin}2`, messagesOf(parts))
+    assert.deepStrictEqual(sent(messages)[1], {
+      role: "assistant",
+      content: null,
+      tool_calls: [encodedCall()]
+    })
+  })
+
+  it("is all there is where a tag is never closed", () => {
+    const parts = read([{ content: "<think>I a" }, { content: "dd" }], "length")
+    assert.deepStrictEqual(
+      parts.map(({ type }) => type),
+      ["reasoning_text", "reasoning_text", "reasoning", "finish"]
+    )
+  })
+
+  const own = messagesOf(read([{ reasoning_content: "I add." }, calling()]))
+  const unthought = messagesOf(read([calling()]))
+  const foreign: ReadonlyArray<ModelMessage> = unthought.map((message) =>
+    message.role === "assistant"
+      ? { ...message, toolCalls: message.toolCalls.map((call): ToolCall => Struct.omit(call, ["opaque"])) }
+      : message
+  )
+
+  it.each<readonly [ChatFamilyName, own: Fields, unthought: Fields, foreign: Fields]>([
+    ["generic", { reasoning_content: "I add." }, {}, {}],
+    ["deepseek", { reasoning_content: "I add." }, { reasoning_content: "" }, { reasoning_content: "" }],
+    ["groq", {}, {}, {}]
+  ])("goes back as a server of %s wants it", (family, ...expected) => {
+    const encoded = [own, unthought, foreign].map((messages) => sent(messages, family)[1])
+    assert.deepStrictEqual(
+      encoded,
+      expected.map((more) => ({ role: "assistant", content: null, ...more, tool_calls: [encodedCall()] }))
+    )
+  })
+
+  it("a round without it goes as text where the server demands it", () => {
+    const asText = [
+      { role: "user", content: "?" },
+      { role: "assistant", content: "[called calc with {}]" },
+      { role: "user", content: "[result of calc]\n5" }
+    ]
+    assert.deepStrictEqual(sent(foreign, "moonshot"), asText)
+    assert.deepStrictEqual(sent(unthought, "moonshot"), asText)
+    assert.deepInclude(sent(own, "moonshot")[1], { reasoning_content: "I add." })
+  })
+
+  it("a call that another model made has what stands for a signature", () => {
+    const [, message] = sent(foreign, "gemini")
+    assert.deepStrictEqual(message?.["tool_calls"], [
+      encodedCall({ extra_content: { google: { thought_signature: "skip_thought_signature_validator" } } })
+    ])
+    assert.deepStrictEqual(sent(unthought, "gemini")[1]?.["tool_calls"], [encodedCall()])
+  })
+
+  it.each([
+    ["api.deepseek.com", "always"],
+    ["api.moonshot.cn", "demanded"],
+    ["api.groq.com", "never"],
+    ["deepseek.com.example", "returned"],
+    ["127.0.0.1", "returned"]
+  ])("the address %s tells that it is %s", (host, manner) => {
+    assert.strictEqual(familyDialect(null, host).reasoning, manner)
+  })
+})
