@@ -53,8 +53,9 @@ export class AnswerReader {
   private thoughtSurrogate = ""
   /** What the model thinks since the last block. */
   private thought = ""
-  /** Blocks behind the first call, which belong to the next one. */
+  /** Blocks behind the text or the first call, which belong to the next call. */
   private late: Array<Reasoning> = []
+  private isBehindText = false
   private isRefusal = false
   private begun = false
   private json: Array<Buffer> | null = null
@@ -199,6 +200,8 @@ export class AnswerReader {
     this.highSurrogate = carry
     if (whole === "") return
     this.keep(whole)
+    this.releaseLate()
+    this.isBehindText = true
     this.parts.push({ type: "text", text: whole })
   }
 
@@ -208,8 +211,9 @@ export class AnswerReader {
     if (whole === "") return
     this.keep(whole)
     this.thought += whole
-    // What is thought between calls has its place only once the next call has come.
-    if (this.calls.length === 0) this.parts.push({ type: "reasoning_text", text: whole })
+    // What is thought behind the text or between calls has its place only once more has come.
+    if (!this.isBehindText && this.calls.length === 0)
+      this.parts.push({ type: "reasoning_text", text: whole })
   }
 
   private block({ data, text }: ThoughtBlock): void {
@@ -218,8 +222,15 @@ export class AnswerReader {
     if (text !== null && this.thought === "") this.keep(text)
     this.thought = ""
     this.thoughtSurrogate = ""
-    if (this.calls.length === 0) this.parts.push({ type: "reasoning", reasoning })
+    if (this.calls.length === 0 && !this.isBehindText) this.parts.push({ type: "reasoning", reasoning })
     else this.late.push(reasoning)
+  }
+
+  /** More text follows, or nothing: no call is what the reasoning led to. */
+  private releaseLate(): void {
+    if (this.calls.length > 0 || this.late.length === 0) return
+    this.parts.push(...this.late.map((reasoning) => ({ type: "reasoning", reasoning }) as const))
+    this.late = []
   }
 
   private keep(text: string): void {
@@ -267,6 +278,7 @@ export class AnswerReader {
   private finished(reason: FinishReason): void {
     if (this.highSurrogate !== "") this.parts.push({ type: "text", text: "\ufffd" })
     this.highSurrogate = ""
+    this.releaseLate()
     // Some servers say "stop" after a tool call, or the other way round.
     const calling = reason === "stop" || reason === "tool_calls"
     this.finish = calling ? (this.calls.length > 0 ? "tool_calls" : "stop") : reason

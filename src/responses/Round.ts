@@ -63,8 +63,6 @@ export interface Round {
   readonly toolCalls: ReadonlyArray<ToolCall>
   /** What the model thought before its text. */
   readonly reasoning: ReadonlyArray<Reasoning>
-  /** What it thought between its text and its first call. */
-  readonly lateReasoning: ReadonlyArray<Reasoning>
 }
 
 /** Opens the call of a round. */

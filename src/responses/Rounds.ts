@@ -1,13 +1,6 @@
 import { Array as Arr, Effect, Option, Scope, Stream } from "effect"
 import { OutputMismatch } from "../domain/Errors.ts"
-import type {
-  FinishReason,
-  ModelFinish,
-  ModelMessage,
-  ModelPart,
-  Reasoning,
-  ToolCall
-} from "../domain/ModelCall.ts"
+import type { FinishReason, ModelFinish, ModelMessage, ModelPart, ToolCall } from "../domain/ModelCall.ts"
 import { countToolCalls, finishCall, readTextOf } from "./Accounting.ts"
 import { makeAnswerBound } from "./AnswerBound.ts"
 import type { Attempt } from "./Attempt.ts"
@@ -126,7 +119,7 @@ const begin = (answer: Answer, state: State, attempt: Attempt, call: OpenCall): 
   const writing: Extract<State, { at: "writing" }> = {
     ...countsOf(state),
     at: "writing",
-    round: { attempt, call, bound, toolCalls: [], reasoning: [], lateReasoning: [] }
+    round: { attempt, call, bound, toolCalls: [], reasoning: [] }
   }
   return receive(answer, writing, writing.round, call.first, true)
 }
@@ -143,26 +136,13 @@ const receive = (
     ? Effect.succeed([shownOf(answer, parts), state])
     : Effect.flatMap(round.bound.admit(parts), (admitted) => take(answer, state, round, admitted, isFirst))
 
-const isText = (parts: ReadonlyArray<ModelPart>): boolean => parts.every(({ type }) => type === "text")
-
 /** The round with the calls and the reasoning of further parts. */
 const added = (round: Round, parts: ReadonlyArray<ModelPart>): Round => {
-  const written = parts.reduce((sum, part) => sum + (part.type === "text" ? part.text.length : 0), 0)
-  let hasText = round.bound.text().length > written
-  const toolCalls: Array<ToolCall> = []
-  const reasoning: Array<Reasoning> = []
-  const late: Array<Reasoning> = []
-  for (const part of parts) {
-    if (part.type === "text") hasText = true
-    else if (part.type === "tool_call") toolCalls.push(part.call)
-    else if (part.type === "reasoning") (hasText ? late : reasoning).push(part.reasoning)
-  }
-  return {
-    ...round,
-    toolCalls: [...round.toolCalls, ...toolCalls],
-    reasoning: [...round.reasoning, ...reasoning],
-    lateReasoning: [...round.lateReasoning, ...late]
-  }
+  const calls = parts.flatMap((part) => (part.type === "tool_call" ? [part.call] : []))
+  const reasoning = parts.flatMap((part) => (part.type === "reasoning" ? [part.reasoning] : []))
+  return calls.length === 0 && reasoning.length === 0
+    ? round
+    : { ...round, toolCalls: [...round.toolCalls, ...calls], reasoning: [...round.reasoning, ...reasoning] }
 }
 
 /**
@@ -178,7 +158,7 @@ const take = (
 ): StepEffect => {
   const texts = shownOf(answer, parts)
   const end = parts.find((part) => part.type === "finish")
-  const round = isText(parts) ? before : added(before, parts)
+  const round = added(before, parts)
   // Before the call is closed, or it would be recorded as cancelled.
   if (end !== undefined) round.call.finished(end.reason, end.usage)
   if (!offersTools(answer) && round.toolCalls.length > 0) {
@@ -212,8 +192,7 @@ const conclude = (answer: Answer, state: State, round: Round, end: ModelFinish):
       return over(state, [finishPart(answer, state, round, "length")])
     countToolCalls(meter, own.length)
     const room = roomForResults(round, tokensLeft(answer))
-    const { lateReasoning, reasoning } = round
-    const said = { text: round.bound.text(), reasoning, lateReasoning }
+    const said = { text: round.bound.text(), reasoning: round.reasoning }
     const running = yield* runCalls(runTool, nextItemId, said, own, room).pipe(Scope.provide(scope))
     return [running.begun, { ...countsOf(state), at: "running", round, running, functions }]
   })

@@ -1,7 +1,7 @@
 import { Array as Arr, Effect, Queue, type Scope, Option, Schema } from "effect"
 import type { StoredTurn, InputItem, OutputItem } from "../domain/Conversation.ts"
 import type { ItemId } from "../domain/Ids.ts"
-import type { ModelMessage, ModelPart, Reasoning, ToolCall, ToolSpec } from "../domain/ModelCall.ts"
+import type { ModelMessage, ModelPart, ToolCall, ToolSpec } from "../domain/ModelCall.ts"
 import { beginningWithin, estimateTokens } from "../domain/Tokens.ts"
 import {
   addressIn,
@@ -93,7 +93,7 @@ export interface RunningCalls {
 export const runCalls = Effect.fnUntraced(function* (
   run: RunTool,
   nextItemId: () => ItemId,
-  said: Said & { readonly lateReasoning: ReadonlyArray<Reasoning> },
+  said: Said,
   calls: Arr.NonEmptyReadonlyArray<ToolCall>,
   tokensMax: number
 ): Effect.fn.Return<RunningCalls, never, Scope.Scope> {
@@ -128,12 +128,7 @@ export const runCalls = Effect.fnUntraced(function* (
     messages: () =>
       roundMessages(
         said,
-        started.map(({ call, id }, index) => ({
-          ...call,
-          id,
-          ...(results.get(id) ?? tooMany),
-          reasoning: [...(index === 0 ? said.lateReasoning : []), ...(call.reasoning ?? [])]
-        }))
+        started.map(({ call, id }) => ({ ...call, id, ...(results.get(id) ?? tooMany) }))
       )
   }
 })

@@ -67,13 +67,13 @@ layer(TestApp.layer(), { excludeTestServices: true })("what a model thinks", (it
     Effect.gen(function* () {
       yield* useTools
       const model = yield* ScriptedModel
+      const behind: Reasoning = { text: "Twice.", opaque: opaque("second") }
       const between: Reasoning = { text: "Once more.", opaque: opaque("between") }
       yield* model.next(
         Stream.fromIterable([
           ...thought("I add.", "first"),
           text("Wait."),
-          ...thought("Twice.", "second"),
-          ...calls(sum("a"), sum("b", { reasoning: [between] }))
+          ...calls(sum("a", { reasoning: [behind] }), sum("b", { reasoning: [between] }))
         ]),
         Stream.fromIterable([
           ...thought("It is 5.", "third"),
