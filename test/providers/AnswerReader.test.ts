@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Schema } from "effect"
+import { Schema, Struct } from "effect"
 import type { ModelPart } from "../../src/domain/ModelCall.ts"
 import { AnswerReader } from "../../src/providers/AnswerReader.ts"
 import { openAiChat } from "../../src/providers/OpenAiChat.ts"
@@ -37,7 +37,7 @@ const textOf = (parts: ReadonlyArray<ModelPart>): string =>
 const finishOf = (parts: ReadonlyArray<ModelPart>) => parts.find((part) => part.type === "finish")
 
 const callsOf = (parts: ReadonlyArray<ModelPart>) =>
-  parts.flatMap((part) => (part.type === "tool_call" ? [part.call] : []))
+  parts.flatMap((part) => (part.type === "tool_call" ? [Struct.omit(part.call, ["opaque"])] : []))
 
 const call = (index: number | undefined, id: string | undefined, name: string | undefined, args: string) =>
   delta({ tool_calls: [{ index, id, type: "function", function: { name, arguments: args } }] })
