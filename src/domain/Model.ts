@@ -68,8 +68,9 @@ const LearnedPart = Schema.Struct({
   /**
    * `tools`: the service's own tools aren't offered. `token_parameter`: the bound on the answer has its other name.
    * `stream_options`: the server isn't asked to count the tokens of a stream.
+   * `thinking_controls`: it isn't asked for the text of what the model thinks, nor to drop what is no longer valid of it.
    */
-  part: Schema.Literals(["tools", "token_parameter", "stream_options"]),
+  part: Schema.Literals(["tools", "token_parameter", "stream_options", "thinking_controls"]),
   /** What the server said, bounded, without keys. */
   sentence: Schema.String,
   /** Seconds until the server is asked in full again. */
@@ -80,7 +81,8 @@ export type LearnedPart = typeof LearnedPart.Type
 const learnedTexts: Readonly<Record<LearnedPart["part"], string>> = {
   tools: "It is not offered the service's own tools",
   token_parameter: "The bound on its answers is sent by the other name",
-  stream_options: "It is not asked to count the tokens of streams"
+  stream_options: "It is not asked to count the tokens of streams",
+  thinking_controls: "It is not asked to show what the model thinks"
 }
 
 /** A sentence for operators. */

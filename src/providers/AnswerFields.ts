@@ -5,6 +5,7 @@ import type {
   ModelMessage,
   ModelRequest
 } from "../domain/ModelCall.ts"
+import { effortOf, type Thinking, thinkingOf } from "./ClaudeModels.ts"
 import { type Dialect, offeredTools } from "./Dialect.ts"
 
 /** The fields that say how a model is to answer, in each protocol. Absent options are left to the model. */
@@ -106,16 +107,6 @@ export const anthropicLacks = (options: AnswerOptions): string | null =>
     ? "temperature"
     : (seedIn(options) ?? penaltyIn(options))
 
-const anthropicEfforts = {
-  none: "low",
-  minimal: "low",
-  low: "low",
-  medium: "medium",
-  high: "high",
-  xhigh: "high",
-  max: "max"
-} as const
-
 const anthropicChoice = ({ parallelToolCalls, toolChoice }: AnswerOptions) => {
   if (toolChoice === undefined && parallelToolCalls === undefined) return undefined
   const parallel = parallelToolCalls === false ? { disable_parallel_tool_use: true } : {}
@@ -124,11 +115,18 @@ const anthropicChoice = ({ parallelToolCalls, toolChoice }: AnswerOptions) => {
   return { type: toolChoice === "required" ? "any" : "auto", ...parallel }
 }
 
-export const anthropicFields = (request: ModelRequest, dialect: Dialect): Fields => {
+/** undefined where the server decides how the model thinks. */
+export const anthropicThinking = (
+  model: string,
+  request: ModelRequest,
+  dialect: Dialect
+): Thinking | undefined => thinkingOf(model, optionsOf(request).reasoningEffort, dialect.thinkingControls)
+
+export const anthropicFields = (model: string, request: ModelRequest, dialect: Dialect): Fields => {
   const options = optionsOf(request)
   const format = formatIn(request, dialect)
   const config = given({
-    effort: options.reasoningEffort === undefined ? undefined : anthropicEfforts[options.reasoningEffort],
+    effort: effortOf(model, options.reasoningEffort),
     format: format?.type === "json_schema" ? { type: "json_schema", schema: format.schema } : undefined
   })
   return given({
@@ -136,6 +134,7 @@ export const anthropicFields = (request: ModelRequest, dialect: Dialect): Fields
     top_p: options.topP,
     stop_sequences: options.stop,
     tool_choice: offersTools(request, dialect) ? anthropicChoice(options) : undefined,
+    thinking: anthropicThinking(model, request, dialect),
     output_config: Object.keys(config).length === 0 ? undefined : config
   })
 }

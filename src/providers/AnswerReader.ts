@@ -241,6 +241,7 @@ export class AnswerReader {
   }
 
   private fragment(fragment: CallFragment): void {
+    if (fragment.blocks !== undefined) for (const block of fragment.blocks) this.block(block)
     const call = this.callOf(fragment)
     if (call === undefined) return this.malformed("too many tool calls")
     // Some servers repeat the name in every fragment; none sends it in pieces.

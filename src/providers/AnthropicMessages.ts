@@ -1,69 +1,101 @@
-import { Predicate, Option, Schema } from "effect"
+import { Option, Schema } from "effect"
 import type {
-  FinishReason,
   ModelImage,
-  ModelUsage,
   ModelMessage,
   ModelRequest,
+  Reasoning,
   ToolCall,
   ToolSpec
 } from "../domain/ModelCall.ts"
-import { anthropicFields, anthropicLacks, withFormat } from "./AnswerFields.ts"
-import { adaptAnswer, type Dialect, offeredTools } from "./Dialect.ts"
-import {
-  type AnswerChunk,
-  callDelta,
-  type CallFragment,
-  type Decode,
-  decodeCount,
-  decodeDetail,
-  decodeError,
-  decodeTextDelta,
-  done,
-  type Fields,
-  isUnreadable,
-  malformed,
-  parseEvent,
-  thinking,
-  unknown,
-  imagesOf,
-  type Protocol,
-  messagesFor
-} from "./Protocol.ts"
+import { anthropicFields, anthropicLacks, anthropicThinking, withFormat } from "./AnswerFields.ts"
+import { makeDecodeAnthropic } from "./AnthropicAnswer.ts"
+import { bindingBeta, thinksAt } from "./ClaudeModels.ts"
+import { adaptAnswer, type Adapt, type Dialect, offeredTools } from "./Dialect.ts"
+import { imagesOf, type Protocol, messagesFor, toolCallsAsText } from "./Protocol.ts"
 
 type Block = Readonly<Record<string, unknown>>
 
 interface Turn {
   readonly role: "user" | "assistant"
-  readonly content: Array<Block>
+  readonly content: ReadonlyArray<Block>
 }
+
+/** Gives the blocks of what the model thought. */
+type EncodeThoughts = (thoughts: ReadonlyArray<Reasoning> | undefined) => ReadonlyArray<Block>
 
 /** The request body of a Messages call, as JSON. */
 export const encodeAnthropicRequest = (model: string, request: ModelRequest, dialect: Dialect): string => {
-  const tools = offeredTools(request, dialect)
+  const tools = offeredTools(request, dialect).map((tool) => encodeTool(tool, dialect))
   // It has a field for schemas only.
   const isSent = dialect.format && request.options?.format?.type !== "json_object"
-  const messages = withFormat(messagesFor(request, dialect), request, isSent)
-  const system = messages.flatMap(({ role, text }) => (role === "system" && text !== "" ? [text] : []))
+  const shown = roundsFor(model, request, dialect)
+  const messages = withFormat(messagesFor({ ...request, messages: shown }, dialect), request, isSent)
+  const system = messages.flatMap(({ role, text }) => (role === "system" && text.trim() !== "" ? [text] : []))
+  const turns = turnsOf(messages, encodeThoughtsFor(model, request, dialect))
   return JSON.stringify({
     model,
     max_tokens: request.maxOutputTokens,
     ...(system.length === 0 ? {} : { system: system.join("\n\n") }),
-    messages: turnsOf(messages),
+    messages: turns,
     stream: true,
-    ...(tools.length === 0 ? {} : { tools: tools.map((tool) => encodeTool(tool, dialect)) }),
-    ...anthropicFields(request, dialect)
+    ...(tools.length === 0 ? {} : { tools }),
+    ...anthropicFields(model, request, dialect)
   })
 }
+
+/**
+ * The messages, with rounds of calls that the model refuses as text. A model that thinks may refuse calls without a thinking block
+ * before them, and the calls of other models and of clients have none.
+ */
+const roundsFor = (
+  model: string,
+  { messages, options }: ModelRequest,
+  { thoughts }: Dialect
+): ReadonlyArray<ModelMessage> => {
+  const isOwnOnly = thinksAt(model, options?.reasoningEffort) === true
+  let isText = false
+  return messages.map((message) => {
+    if (message.role === "assistant") {
+      const isOwn = message.toolCalls.some(({ opaque }) => opaque !== undefined)
+      isText = message.toolCalls.length > 0 && (!thoughts || (isOwnOnly && !isOwn))
+    }
+    // With the calls, their results.
+    return isText ? toolCallsAsText(message) : message
+  })
+}
+
+/** Thinking blocks go back to models that think now, and to unknown ones. */
+const encodeThoughtsFor = (model: string, { options }: ModelRequest, dialect: Dialect): EncodeThoughts => {
+  const thinks = thinksAt(model, options?.reasoningEffort)
+  if (!dialect.thoughts || thinks === false) return () => []
+  return (thoughts = []) =>
+    thoughts.flatMap(({ opaque }) => {
+      const block = Option.getOrUndefined(decodeThought(opaque?.data))
+      // Claude signs its blocks, and takes no others.
+      const isUnsigned = block?.type === "thinking" && !block["signature"]
+      return block === undefined || (thinks === true && isUnsigned) ? [] : [block]
+    })
+}
+
+const decodeThought = Schema.decodeUnknownOption(
+  Schema.fromJsonString(
+    Schema.StructWithRest(Schema.Struct({ type: Schema.Literals(["thinking", "redacted_thinking"]) }), [
+      Schema.Record(Schema.String, Schema.Unknown)
+    ])
+  )
+)
 
 /** Sent first where turns were dropped: the first message must be the user's. */
 const droppedTurns = "[The beginning of the conversation is left out.]"
 
 /** Roles must alternate: all tool results of an answer, and a user message that follows, are one message. */
-const turnsOf = (messages: ReadonlyArray<ModelMessage>): ReadonlyArray<Turn> => {
-  const turns: Array<Turn> = []
+const turnsOf = (
+  messages: ReadonlyArray<ModelMessage>,
+  encodeThoughts: EncodeThoughts
+): ReadonlyArray<Turn> => {
+  const turns: Array<{ readonly role: Turn["role"]; readonly content: Array<Block> }> = []
   for (const message of messages) {
-    const content = blocksOf(message)
+    const content = blocksOf(message, encodeThoughts)
     if (message.role === "system" || content.length === 0) continue
     const role = message.role === "assistant" ? "assistant" : "user"
     const last = turns.at(-1)
@@ -73,14 +105,18 @@ const turnsOf = (messages: ReadonlyArray<ModelMessage>): ReadonlyArray<Turn> => 
   return turns[0]?.role === "user" ? turns : [{ role: "user", content: textBlocks(droppedTurns) }, ...turns]
 }
 
-const blocksOf = (message: ModelMessage): ReadonlyArray<Block> => {
+const blocksOf = (message: ModelMessage, encodeThoughts: EncodeThoughts): ReadonlyArray<Block> => {
   switch (message.role) {
     case "system":
       return []
     case "user":
       return [...textBlocks(message.text), ...imagesOf(message).map(encodeImage)]
     case "assistant":
-      return [...textBlocks(message.text), ...message.toolCalls.map(encodeCall)]
+      return [
+        ...encodeThoughts(message.reasoning),
+        ...textBlocks(message.text),
+        ...message.toolCalls.flatMap((call) => [...encodeThoughts(call.reasoning), encodeCall(call)])
+      ]
     case "tool":
       return [{ type: "tool_result", tool_use_id: callId(message.callId), content: message.text }]
   }
@@ -117,147 +153,25 @@ const encodeTool = (tool: ToolSpec, { format }: Dialect): Block => ({
   ...(format && tool.strict === true ? { strict: true } : {})
 })
 
-/** Reads the events of one Messages stream, or one whole message. */
-const makeDecodeAnthropic = (): Decode => {
-  /** The counts so far: those of the input come first, and those of the output are final at the end. */
-  let counts: Fields = {}
-  /** The blocks that are calls of the request's tools; tools of the server have blocks as well. */
-  const calls = new Set<number>()
+/** A complaint about a thinking block of an earlier message that isn't valid here, or that is missing. */
+const aboutThoughts = /\bmessages\.\d+.*thinking/s
 
-  const decodeStart = (event: Fields): AnswerChunk => {
-    const { message } = event
-    if (!Predicate.isObject(message)) return malformed("a message is no object")
-    // The output count of the first event is not final.
-    if (Predicate.isObject(message["usage"])) counts = { ...message["usage"], output_tokens: null }
-    return unknown
-  }
+/** A complaint about the fields of `thinking`, or about the header that one of them needs. */
+const aboutControls = /\bthinking(\.\w+)*:|\bblock_binding\b|anthropic-beta|\bbeta flag/
 
-  const decodeBlock = (event: Fields): AnswerChunk => {
-    const block = event["content_block"]
-    if (!Predicate.isObject(block)) return malformed("a block is no object")
-    if (block["type"] === "text") return decodeTextDelta(block["text"])
-    if (block["type"] !== "tool_use") return unknown
-    const index = decodeCount(event["index"])
-    const call = decodeCall(block, index)
-    if (index === null || call === undefined) return malformed("a tool call is not well-formed")
-    calls.add(index)
-    return callDelta(call)
+/** Leaves out the earlier thinking, or the controls of the thinking. */
+const adaptAnthropic: Adapt = (dialect, complaint, request) => {
+  if (aboutThoughts.test(complaint)) {
+    return dialect.thoughts && request.messages.some(isAnswer) ? { ...dialect, thoughts: false } : null
   }
-
-  const decodeEnd = (event: Fields): AnswerChunk => {
-    const { delta, usage } = event
-    if (!Predicate.isObject(delta)) return malformed("a delta is no object")
-    if (Predicate.isObject(usage)) counts = merged(counts, usage)
-    const finish = decodeFinish(delta["stop_reason"])
-    if (finish === undefined) return malformed("stop_reason is no text")
-    return { ...thinking, finish, usage: finish === null ? null : decodeUsage(counts) }
+  if (dialect.thinkingControls && aboutControls.test(complaint)) {
+    return { ...dialect, thinkingControls: false }
   }
-
-  return (data) => {
-    const event = parseEvent(data)
-    if (isUnreadable(event)) return event
-    switch (event["type"]) {
-      case "content_block_delta":
-        return decodeDelta(event, calls)
-      case "content_block_start":
-        return decodeBlock(event)
-      case "message_start":
-        return decodeStart(event)
-      case "message_delta":
-        return decodeEnd(event)
-      case "message_stop":
-        return done
-      case "message":
-        return decodeDocument(event)
-      case "error":
-        return decodeError(event["error"])
-      case undefined: {
-        const error = event["error"]
-        return error === undefined || error === null ? unknown : decodeError(error)
-      }
-      default:
-        return unknown
-    }
-  }
+  return adaptAnswer(dialect, complaint, request)
 }
 
-const decodeDelta = (event: Fields, calls: ReadonlySet<number>): AnswerChunk => {
-  const { delta } = event
-  if (!Predicate.isObject(delta)) return malformed("a delta is no object")
-  if (delta["type"] === "text_delta") return decodeTextDelta(delta["text"])
-  if (delta["type"] !== "input_json_delta") return thinking
-  const index = decodeCount(event["index"])
-  const fragment = delta["partial_json"]
-  if (index === null || typeof fragment !== "string") return malformed("a piece of arguments is no text")
-  return calls.has(index) ? callDelta({ index, id: "", name: "", arguments: fragment }) : thinking
-}
-
-/** In a stream a call begins with an empty input, which is not part of its arguments. */
-const decodeCall = (block: Fields, index: number | null): CallFragment | undefined => {
-  const { id, input, name } = block
-  if (typeof id !== "string" || typeof name !== "string") return undefined
-  const isFilled = Predicate.isObject(input) && Object.keys(input).length > 0
-  return { index, id, name, arguments: isFilled ? JSON.stringify(input) : "" }
-}
-
-/** null while the answer goes on; undefined where it isn't text. An unknown reason ends the answer as well. */
-const decodeFinish = (reason: unknown): FinishReason | null | undefined => {
-  if (reason === undefined || reason === null) return null
-  switch (reason) {
-    case "max_tokens":
-    case "model_context_window_exceeded":
-      return "length"
-    case "tool_use":
-      return "tool_calls"
-    case "refusal":
-      return "content_filter"
-    default:
-      return typeof reason === "string" ? "stop" : undefined
-  }
-}
-
-const decodeDocument = (message: Fields): AnswerChunk => {
-  const { content } = message
-  if (!Array.isArray(content)) return malformed("content is no list")
-  const finish = decodeFinish(message["stop_reason"])
-  if (finish === undefined) return malformed("stop_reason is no text")
-  const fragments: Array<CallFragment> = []
-  let text = ""
-  for (const [index, block] of content.entries()) {
-    if (!Predicate.isObject(block)) return malformed("a block is no object")
-    if (block["type"] === "text" && typeof block["text"] === "string") text += block["text"]
-    if (block["type"] !== "tool_use") continue
-    const call = decodeCall(block, index)
-    if (call === undefined) return malformed("a tool call is not well-formed")
-    fragments.push(call)
-  }
-  const usage = Predicate.isObject(message["usage"]) ? decodeUsage(message["usage"]) : null
-  return { ...thinking, text, fragments, finish, usage }
-}
-
-/** Later counts replace earlier ones, unless they are null. */
-const merged = (counts: Fields, later: Fields): Fields => ({
-  ...counts,
-  ...Object.fromEntries(Object.entries(later).filter(([, count]) => count !== null))
-})
-
-/** null where the counts are absent or unusable; they are estimated then. */
-const decodeUsage = (usage: Fields): ModelUsage | null => {
-  const fresh = decodeCount(usage["input_tokens"])
-  const outputTokens = decodeCount(usage["output_tokens"])
-  if (fresh === null || outputTokens === null) return null
-  // Here the input tokens exclude those read from the cache or written to it.
-  const cached = decodeCount(usage["cache_read_input_tokens"]) ?? 0
-  const written = decodeCount(usage["cache_creation_input_tokens"]) ?? 0
-  return {
-    inputTokens: fresh + cached + written,
-    cachedInputTokens: cached,
-    outputTokens,
-    // Not every server counts the reasoning.
-    reasoningTokens: decodeDetail(usage["output_tokens_details"], "thinking_tokens"),
-    source: "provider"
-  }
-}
+const isAnswer = (message: ModelMessage): boolean =>
+  message.role === "assistant" && (message.reasoning !== undefined || message.toolCalls.length > 0)
 
 /** The version of the wire format that this adapter speaks. */
 const anthropicVersion = "2023-06-01"
@@ -270,8 +184,13 @@ export const anthropicMessages: Protocol = {
     "anthropic-version": anthropicVersion,
     ...(key === null ? {} : { "x-api-key": key })
   }),
+  headersOf: (model, request, dialect): Readonly<Record<string, string>> => {
+    const thinking = anthropicThinking(model, request, dialect)
+    const isBound = thinking?.type === "adaptive" && thinking.block_binding !== undefined
+    return isBound ? { "anthropic-beta": bindingBeta } : {}
+  },
   encode: encodeAnthropicRequest,
-  adapt: adaptAnswer,
+  adapt: adaptAnthropic,
   lacks: anthropicLacks,
   makeDecode: makeDecodeAnthropic
 }

@@ -22,6 +22,10 @@ export interface Dialect {
   readonly reasoning: "returned" | "always" | "demanded" | "never"
   /** Whether calls have a signature, without which they are refused. Only Chat Completions has to be told. */
   readonly signsCalls: boolean
+  /** Whether to say how Claude's thinking is shown, and what happens to thinking blocks that are no longer valid. */
+  readonly thinkingControls: boolean
+  /** Whether to send back what the model thought. */
+  readonly thoughts: boolean
 }
 
 /**
@@ -97,7 +101,7 @@ const adaptTools: Adapt = (dialect, complaint, request) => {
 }
 
 /** What a server may refuse though it takes tools. */
-const aboutOptions = /parallel_tool_calls|tool_choice/
+const aboutOptions = /parallel_tool_calls|tool_choice|\bforce[sd]? tool/i
 
 /** "This model has no tools", unlike a complaint about one of them, which is an error to report. */
 const refusesTools =
@@ -134,7 +138,11 @@ const optionNames: ReadonlyArray<
   ["frequencyPenalty", "frequency_penalty", /\bfrequency_?penalty\b/i],
   ["parallelToolCalls", "parallel_tool_calls", /\bparallel_tool_(calls|use)\b/],
   ["toolChoice", "tool_choice", /\btool[_ ]choice\b|\bforce[sd]? tool/i],
-  ["reasoningEffort", "reasoning.effort", /\breasoning\b|reasoning[_.]?effort|\beffort\b/i],
+  [
+    "reasoningEffort",
+    "reasoning.effort",
+    /\breasoning\b|reasoning[_.]?effort|\beffort\b|\bthinking\.type\b/i
+  ],
   ["verbosity", "text.verbosity", /\bverbosity\b/]
 ]
 

@@ -47,6 +47,17 @@ export const endpointOf = (server: ModelServer, path: string): Endpoint => ({
   }
 })
 
+/** The endpoint with headers of one request. A header that it has already is a list, which goes on. */
+export const withHeaders = (endpoint: Endpoint, headers: Readonly<Record<string, string>>): Endpoint => ({
+  ...endpoint,
+  headers: {
+    ...endpoint.headers,
+    ...Record.map(headers, (value, name) =>
+      [endpoint.headers[name], value].filter((part) => part !== undefined && part !== "").join(",")
+    )
+  }
+})
+
 /** Of what a model says besides text: it goes back only there. */
 export const originOf = ({ baseUrl, protocol }: ModelServer, modelId: string): string =>
   `${protocol.name} ${baseUrl.origin}${baseUrl.pathname} ${modelId}`
@@ -67,7 +78,9 @@ export const firstDialect = (server: ModelServer, model: ModelSpec): Dialect => 
   // Only of some of Anthropic's models.
   format: server.protocol !== anthropicMessages || model.structuredOutput === true,
   verbosity: true,
-  ...familyDialect(server.family, server.baseUrl.hostname)
+  ...familyDialect(server.family, server.baseUrl.hostname),
+  thinkingControls: true,
+  thoughts: true
 })
 
 const headersMax = 32

@@ -21,6 +21,12 @@ export interface Protocol {
   readonly path: string
   /** The headers beside the content type; the key is null where the server needs none. */
   readonly headers: (key: string | null) => Readonly<Record<string, string>>
+  /** The headers that depend on the request, besides; absent if none does. */
+  readonly headersOf?: (
+    model: string,
+    request: ModelRequest,
+    dialect: Dialect
+  ) => Readonly<Record<string, string>>
   /** The request body, as JSON. */
   readonly encode: (model: string, request: ModelRequest, dialect: Dialect) => string
   readonly adapt: Adapt
@@ -194,6 +200,8 @@ export interface CallFragment {
   readonly arguments: string
   /** What only the server can read of the call, as JSON. */
   readonly data?: string
+  /** Reasoning that ended directly before the call, in an answer that comes whole. */
+  readonly blocks?: ReadonlyArray<ThoughtBlock>
 }
 
 /** Reasoning that is complete. */

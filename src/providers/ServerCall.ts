@@ -14,7 +14,14 @@ import { type Dialect, isServicesOwn, refusedParameter } from "./Dialect.ts"
 import { Exchange, type ExchangeOptions, type Parts } from "./Exchange.ts"
 import { askedWait, classify, type Fault, RequestRejected, textOf, toModelFailure } from "./Fault.ts"
 import type { Tried } from "./LearnedParts.ts"
-import { endpointOf, firstDialect, type ModelServer, originOf, secretsOf } from "./ModelServer.ts"
+import {
+  endpointOf,
+  firstDialect,
+  type ModelServer,
+  originOf,
+  secretsOf,
+  withHeaders
+} from "./ModelServer.ts"
 import { readableBy } from "./Protocol.ts"
 import type { ProviderGate } from "./ProviderGate.ts"
 import { sentenceOf, withoutPrompt } from "./ProviderSentence.ts"
@@ -165,7 +172,10 @@ const send = (
       exchange.close()
     })
     return Effect.map(Scope.addFinalizer(scope, close), () => {
-      upstream.post(endpoint, server.protocol.encode(model.id, readable, dialect), exchange)
+      const { encode, headersOf } = server.protocol
+      const headers = headersOf?.(model.id, readable, dialect)
+      const to = headers === undefined ? endpoint : withHeaders(endpoint, headers)
+      upstream.post(to, encode(model.id, readable, dialect), exchange)
       return exchange
     })
   })

@@ -15,7 +15,9 @@ const dialect: Dialect = {
   format: true,
   verbosity: true,
   reasoning: "returned",
-  signsCalls: false
+  signsCalls: false,
+  thinkingControls: true,
+  thoughts: true
 }
 
 const schema = { type: "object", properties: { a: { type: "string" } } }

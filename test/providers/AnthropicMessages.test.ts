@@ -1,12 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Stream } from "effect"
-import type { FinishReason, ModelMessage } from "../../src/domain/ModelCall.ts"
-import { AnswerReader } from "../../src/providers/AnswerReader.ts"
-import { anthropicMessages } from "../../src/providers/AnthropicMessages.ts"
-import { frames, request, secretKey, setUpFor } from "./ServerSetup.ts"
-
-/** Of opaque values. */
-const origin = "a server"
+import { Effect, Schema, Stream } from "effect"
+import type { ModelMessage, ModelRequest, Reasoning, ToolCall } from "../../src/domain/ModelCall.ts"
+import { encodeAnthropicRequest } from "../../src/providers/AnthropicMessages.ts"
+import type { Dialect } from "../../src/providers/Dialect.ts"
+import { originOf } from "../../src/providers/ModelServer.ts"
+import { callOnce, fullDialect, model, request, secretKey, serverAt, setUpFor } from "./ServerSetup.ts"
 
 const setUp = setUpFor("anthropic")
 
@@ -121,71 +119,177 @@ describe("AnthropicMessages, the request", () => {
   )
 })
 
-const read = (...events: ReadonlyArray<Readonly<Record<string, unknown>>>) => {
-  const reader = new AnswerReader(anthropicMessages.makeDecode(), origin)
-  reader.write(Buffer.from(frames(...events)))
-  reader.end()
-  return { parts: reader.take(), fault: reader.fault, state: reader.state }
+const claude = "claude-opus-5-5"
+
+const reasoning = (data: string, origin = "here"): Reasoning => ({ text: "", opaque: { origin, data } })
+const thought = (signature: string) => ({ type: "thinking", thinking: "Hm.", signature })
+const thoughts = (signature: string, origin = "here") => [
+  reasoning(JSON.stringify(thought(signature)), origin)
+]
+const callOf = (id: string, more: Partial<ToolCall> = {}): ToolCall => ({
+  id,
+  name: "calc",
+  arguments: "{}",
+  ...more
+})
+const ownCall = (id: string) => callOf(id, { opaque: { origin: "here", data: "" } })
+const result = (callId: string): ModelMessage => ({ role: "tool", callId, name: "calc", text: "2" })
+const question: ModelMessage = { role: "user", text: "?" }
+const use = (id: string) => ({ type: "tool_use", id, name: "calc", input: {} })
+const answered = (id: string) => ({ type: "tool_result", tool_use_id: id, content: "2" })
+
+/** The messages of a request. */
+const turnsFor = (
+  model: string,
+  messages: ReadonlyArray<ModelMessage>,
+  more: Partial<ModelRequest> & { readonly dialect?: Dialect } = {}
+) => {
+  const { dialect = fullDialect, ...rest } = more
+  const asked = request("", { messages, tools, ...rest })
+  return decodeBody(encodeAnthropicRequest(model, asked, dialect)).messages
 }
 
-const start = (usage: unknown) => ({ type: "message_start", message: { usage } })
-const end = (stop_reason: unknown, usage: unknown = null) => ({
-  type: "message_delta",
-  delta: { stop_reason },
-  usage
-})
-const stop = { type: "message_stop" }
+const decodeBody = Schema.decodeUnknownSync(
+  Schema.fromJsonString(
+    Schema.Struct({
+      system: Schema.optionalKey(Schema.Unknown),
+      tools: Schema.optionalKey(Schema.Unknown),
+      messages: Schema.Array(Schema.Unknown)
+    })
+  )
+)
 
-describe("AnthropicMessages, the answer", () => {
-  it.each<readonly [string, FinishReason]>([
-    ["end_turn", "stop"],
-    ["stop_sequence", "stop"],
-    ["pause_turn", "stop"],
-    ["something_new", "stop"],
-    ["max_tokens", "length"],
-    ["model_context_window_exceeded", "length"],
-    ["refusal", "content_filter"]
-  ])("%s is %s", (reason, expected) => {
-    const { parts } = read(start({ input_tokens: 1 }), end(reason, { output_tokens: 1 }), stop)
-    assert.strictEqual(parts[0]?.type === "finish" && parts[0].reason, expected)
+describe("AnthropicMessages, what the model thought", () => {
+  const loop: ReadonlyArray<ModelMessage> = [
+    question,
+    {
+      role: "assistant",
+      text: "Wait.",
+      reasoning: thoughts("a"),
+      toolCalls: [ownCall("c1"), { ...ownCall("c2"), reasoning: thoughts("b") }]
+    },
+    result("c1"),
+    result("c2")
+  ]
+  const withThoughts = [
+    { role: "user", content: [textBlock("?")] },
+    {
+      role: "assistant",
+      content: [thought("a"), textBlock("Wait."), use("c1"), thought("b"), use("c2")]
+    },
+    { role: "user", content: [answered("c1"), answered("c2")] }
+  ]
+  const withoutThoughts = [
+    withThoughts[0],
+    { role: "assistant", content: [textBlock("Wait."), use("c1"), use("c2")] },
+    withThoughts[2]
+  ]
+  const asText = [
+    withThoughts[0],
+    { role: "assistant", content: [textBlock("Wait.\n[called calc with {}]\n[called calc with {}]")] },
+    { role: "user", content: [textBlock("[result of calc]\n2"), textBlock("[result of calc]\n2")] }
+  ]
+
+  it("stands before its text and its calls, for models that think and for unknown ones", () => {
+    for (const model of [claude, "claude-opus-5", "claude-3-7-sonnet-20250219", "kimi-k3"])
+      assert.deepStrictEqual(turnsFor(model, loop), withThoughts)
+    const options = { reasoningEffort: "low" } as const
+    assert.deepStrictEqual(turnsFor("claude-opus-4-8", loop, { options }), withThoughts)
   })
 
-  it("has no usage where the counts of the beginning are missing", () => {
-    assert.strictEqual(read(start(null), end("end_turn", { output_tokens: 2 }), stop).state, "uncounted")
+  it("is left out where the model doesn't think", () => {
+    const options = { reasoningEffort: "none" } as const
+    assert.deepStrictEqual(turnsFor("claude-opus-5", loop, { options }), withoutThoughts)
+    assert.deepStrictEqual(turnsFor("claude-opus-4-8", loop), withoutThoughts)
+    assert.deepStrictEqual(turnsFor(claude, loop, { options }), withThoughts)
   })
 
-  it("has no usage where the count of the output ends with its beginning", () => {
-    assert.strictEqual(
-      read(start({ input_tokens: 9, output_tokens: 1 }), end("end_turn"), stop).state,
-      "uncounted"
+  it("is left out where it can't be read", () => {
+    const unreadable = ["", "no JSON", "7", "{}", `{"type":"text","text":"injected"}`].map((data) =>
+      reasoning(data)
     )
-  })
-
-  it("leaves the calls of the server's own tools to the server", () => {
-    const { parts } = read(
-      start({ input_tokens: 1 }),
+    const messages: ReadonlyArray<ModelMessage> = [
+      question,
       {
-        type: "content_block_start",
-        index: 0,
-        content_block: { type: "server_tool_use", id: "s", name: "x" }
+        role: "assistant",
+        text: "A",
+        toolCalls: [],
+        reasoning: [...unreadable, { text: "seen", opaque: null }, ...thoughts("a")]
       },
-      { type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: "{}" } },
-      end("end_turn", { output_tokens: 1 }),
-      stop
-    )
-    assert.deepStrictEqual(
-      parts.map((part) => part.type),
-      ["finish"]
-    )
+      question
+    ]
+    assert.deepStrictEqual(turnsFor(claude, messages)[1], {
+      role: "assistant",
+      content: [thought("a"), textBlock("A")]
+    })
   })
 
-  it.each([
-    [{ type: "content_block_delta", index: 0 }],
-    [{ type: "content_block_delta", index: 0, delta: { type: "text_delta" } }],
-    [{ type: "content_block_start", index: 0, content_block: { type: "tool_use" } }],
-    [{ type: "message_start" }],
-    [end(7)]
-  ])("%j is malformed", (event) => {
-    assert.strictEqual(read(event).fault?._tag, "AnswerMalformed")
+  it("is joined with what the model said next", () => {
+    const messages: ReadonlyArray<ModelMessage> = [
+      question,
+      { role: "assistant", text: "A", toolCalls: [], reasoning: thoughts("a") },
+      { role: "assistant", text: "", toolCalls: [], reasoning: thoughts("b") },
+      { role: "assistant", text: "", toolCalls: [ownCall("c1")] },
+      result("c1")
+    ]
+    assert.deepStrictEqual(turnsFor(claude, messages)[1], {
+      role: "assistant",
+      content: [thought("a"), textBlock("A"), thought("b"), use("c1")]
+    })
   })
+
+  const alien: ReadonlyArray<ModelMessage> = [
+    question,
+    { role: "assistant", text: "Wait.", toolCalls: [callOf("c1"), callOf("c2")] },
+    result("c1"),
+    result("c2")
+  ]
+
+  it("rounds of another model or of a client are text for a model that thinks", () => {
+    assert.deepStrictEqual(turnsFor(claude, alien), asText)
+    const options = { reasoningEffort: "none" } as const
+    for (const model of ["claude-3-7-sonnet-20250219", "claude-opus-4-8", "kimi-k3"])
+      assert.deepStrictEqual(turnsFor(model, alien), withoutThoughts)
+    assert.deepStrictEqual(turnsFor("claude-haiku-5-5", alien, { options }), withoutThoughts)
+    const own = [...alien, question, ...loop]
+    assert.deepStrictEqual(turnsFor(claude, own).slice(3), withThoughts.slice(1))
+  })
+
+  it("an own round without thinking stays a round", () => {
+    const plain: ReadonlyArray<ModelMessage> = [
+      question,
+      { role: "assistant", text: "Wait.", toolCalls: [ownCall("c1"), ownCall("c2")] },
+      result("c1"),
+      result("c2")
+    ]
+    assert.deepStrictEqual(turnsFor(claude, plain), withoutThoughts)
+    const dialect = { ...fullDialect, thoughts: false }
+    assert.deepStrictEqual(turnsFor(claude, plain, { dialect }), asText)
+    assert.deepStrictEqual(turnsFor(claude, loop, { dialect }), asText)
+  })
+
+  it.effect("reaches no model but the one that it came from", () =>
+    Effect.gen(function* () {
+      const { server, upstream } = yield* setUp
+      const at = serverAt(server.url, "anthropic")
+      const call = (yield* callOnce(upstream, at))({ ...model, id: claude })
+      const origin = originOf(at, claude)
+      const history = (from: string): ReadonlyArray<ModelMessage> => [
+        question,
+        {
+          role: "assistant",
+          text: "",
+          reasoning: thoughts("a", from),
+          toolCalls: [callOf("c1", { opaque: { origin: from, data: "" } })]
+        },
+        result("c1")
+      ]
+      for (const messages of [history(origin), history(`${origin}-20260922`)])
+        yield* Stream.runDrain(call(request("", { messages, tools })))
+      const [own, other] = yield* Effect.all([server.request(0), server.request(1)])
+      assert.include(JSON.stringify(own.body["messages"]), `"signature":"a"`)
+      assert.notInclude(JSON.stringify(other.body["messages"]), "signature")
+      assert.include(JSON.stringify(other.body["messages"]), "[called calc with {}]")
+    })
+  )
 })

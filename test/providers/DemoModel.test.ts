@@ -248,7 +248,9 @@ describe("the demo model with passages of a project", () => {
       format: true,
       verbosity: true,
       reasoning: "returned",
-      signsCalls: false
+      signsCalls: false,
+      thinkingControls: true,
+      thoughts: true
     }
     for (const encode of [encodeChatRequest, encodeResponsesRequest, encodeAnthropicRequest]) {
       assert.strictEqual(encode("model", { ...plain, passages }, dialect), encode("model", plain, dialect))

@@ -3,6 +3,7 @@ import { Effect, Redacted, Stream } from "effect"
 import type { ModelFailure } from "../../src/domain/Errors.ts"
 import type { ModelSpec } from "../../src/domain/Model.ts"
 import type { ModelPart, ModelRequest } from "../../src/domain/ModelCall.ts"
+import type { Dialect } from "../../src/providers/Dialect.ts"
 import { type ModelServer, type ProtocolName, protocols } from "../../src/providers/ModelServer.ts"
 import { makeProviderCircuits } from "../../src/providers/ProviderCircuit.ts"
 import { ProviderGate } from "../../src/providers/ProviderGate.ts"
@@ -20,6 +21,17 @@ export const model: ModelSpec = {
   tools: true,
   quality: 1,
   cost: 1
+}
+
+/** Nothing is left out. */
+export const fullDialect: Dialect = {
+  tokenParameter: "max_tokens",
+  streamOptions: true,
+  ownTools: true,
+  format: true,
+  verbosity: true,
+  thinkingControls: true,
+  thoughts: true
 }
 
 export const timeouts = { connectSeconds: 5, firstTokenSeconds: 20, idleSeconds: 10, fallbackSeconds: 3 }

@@ -64,6 +64,17 @@ describe("answers as they are documented", () => {
       "anthropic",
       "tools",
       [
+        { type: "reasoning_text", text: "Two sums are needed." },
+        {
+          type: "reasoning",
+          reasoning: {
+            text: "Two sums are needed.",
+            opaque: {
+              origin,
+              data: `{"type":"thinking","thinking":"Two sums are needed.","signature":"RXhhbXBsZQ=="}`
+            }
+          }
+        },
         ...text("Let me calculate."),
         call("toolu_01Gull", "calculator", `{"expression": "12 * 7"}`),
         call("toolu_02Gull", "current_datetime", "{}"),

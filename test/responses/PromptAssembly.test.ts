@@ -486,7 +486,9 @@ describe("PromptAssembly", () => {
             format: true,
             verbosity: true,
             reasoning: "returned",
-            signsCalls: false
+            signsCalls: false,
+            thinkingControls: true,
+            thoughts: true
           }
           assert.isNull(templateProblem(encodeChatRequest("m", request, dialect)))
         }
