@@ -67,10 +67,10 @@ export type ProviderHealth = typeof ProviderHealth.Type
 const LearnedPart = Schema.Struct({
   /**
    * `tools`: the service's own tools aren't offered. `token_parameter`: the bound on the answer has its other name.
-   * `stream_options`: the server isn't asked to count the tokens of a stream.
+   * `stream_options`: the server isn't asked to count the tokens of a stream. `cache_control`: it isn't told what it may cache.
    * `thinking_controls`: it isn't asked for the text of what the model thinks, nor to drop what is no longer valid of it.
    */
-  part: Schema.Literals(["tools", "token_parameter", "stream_options", "thinking_controls"]),
+  part: Schema.Literals(["tools", "token_parameter", "stream_options", "cache_control", "thinking_controls"]),
   /** What the server said, bounded, without keys. */
   sentence: Schema.String,
   /** Seconds until the server is asked in full again. */
@@ -82,6 +82,7 @@ const learnedTexts: Readonly<Record<LearnedPart["part"], string>> = {
   tools: "It is not offered the service's own tools",
   token_parameter: "The bound on its answers is sent by the other name",
   stream_options: "It is not asked to count the tokens of streams",
+  cache_control: "It is not told what it may cache",
   thinking_controls: "It is not asked to show what the model thinks"
 }
 

@@ -4,6 +4,7 @@ import type { ProfileEventBody } from "../api/openai/ResponseEvents.ts"
 import type { Item, ResponseResource } from "../api/openai/ResponseResource.ts"
 import { errorEvent, type EventBody } from "../api/ResponseEvent.ts"
 import type { ResponseObject } from "../api/ResponseObject.ts"
+import type { ItemId } from "../domain/Ids.ts"
 import { renderItem, renderResponse, textPart, type View } from "./ItemRendering.ts"
 
 /** The second rendering: from the core's events to those of the OpenAI interface. */
@@ -103,34 +104,43 @@ interface Ended {
   readonly item: Item
 }
 
+const isItem = (item: Item | undefined): item is Item => item !== undefined
+
+/** Renders what the model thinks, as the summary of an item. */
+const makeSummaries = (place: (index: number) => number) => {
+  /** The places of reasoning whose text has begun. */
+  const written = new Set<number>()
+  return {
+    isWritten: (index: number): boolean => written.has(index),
+    delta: ({ delta, item_id, output_index }: TextEvent): ReadonlyArray<ProfileEventBody> => {
+      const index = place(output_index)
+      const summary = ofThought(shownId("reasoning", item_id), index)
+      const begun = written.has(index) ? [] : [beginSummary(summary)]
+      written.add(index)
+      return [...begun, { type: "response.reasoning_summary_text.delta", ...summary, delta }]
+    }
+  }
+}
+
 /** Renders what happens to the items of one response. */
 const makeItemRenderer = (view: View) => {
   /** The place of each shown item, by the place that the core gave it. */
   const places = new Map<number, number>()
   const done: Array<Item> = []
-  /** The places of reasoning whose text has begun. */
-  const written = new Set<number>()
   /** A message that has ended: whether it was cut is known at the end of the response. */
   let held: Ended | null = null
   const place = (index: number): number => places.get(index) ?? places.size
+  const summaries = makeSummaries(place)
 
-  const placed = ({ item_id, output_index }: Pick<TextEvent, "item_id" | "output_index">) => ({
-    item_id: shownId("message", item_id),
-    output_index: place(output_index)
+  const placed = (id: ItemId, index: number) => ({
+    item_id: shownId("message", id),
+    output_index: place(index)
   })
-
-  const think = ({ delta, item_id, output_index }: TextEvent): ReadonlyArray<ProfileEventBody> => {
-    const index = place(output_index)
-    const summary = ofThought(shownId("reasoning", item_id), index)
-    const begun = written.has(index) ? [] : [beginSummary(summary)]
-    written.add(index)
-    return [...begun, { type: "response.reasoning_summary_text.delta", ...summary, delta }]
-  }
 
   const end = ({ index, item }: Ended): ReadonlyArray<ProfileEventBody> => {
     done[index] = item
     return [
-      ...beforeDone(index, item, written.has(index)),
+      ...beforeDone(index, item, summaries.isWritten(index)),
       { type: "response.output_item.done", output_index: index, item }
     ]
   }
@@ -160,11 +170,11 @@ const makeItemRenderer = (view: View) => {
         return []
       }
       case "response.reasoning_text.delta":
-        return think(one)
+        return summaries.delta(one)
       case "response.content_part.added":
-        return [{ ...one, ...placed(one), part: textPart(one.part) }]
+        return [{ ...one, ...placed(one.item_id, one.output_index), part: textPart(one.part) }]
       case "response.output_text.delta":
-        return [{ ...one, ...placed(one) }]
+        return [{ ...one, ...placed(one.item_id, one.output_index) }]
       case "response.output_text.done":
         // The end of the item says the same, and knows its citations.
         return []
@@ -175,7 +185,7 @@ const makeItemRenderer = (view: View) => {
     event: (one: ItemEvent) => [...release(false), ...itemEvent(one)],
     release,
     /** The items that are done. */
-    done: (): ReadonlyArray<Item> => done.filter((item) => item !== undefined)
+    done: (): ReadonlyArray<Item> => done.filter(isItem)
   }
 }
 

@@ -9,8 +9,8 @@ import type {
 } from "../domain/ModelCall.ts"
 import { anthropicFields, anthropicLacks, anthropicThinking, withFormat } from "./AnswerFields.ts"
 import { makeDecodeAnthropic } from "./AnthropicAnswer.ts"
-import { bindingBeta, thinksAt } from "./ClaudeModels.ts"
-import { adaptAnswer, type Adapt, type Dialect, offeredTools } from "./Dialect.ts"
+import { bindingBeta, claudeModel, thinksAt } from "./ClaudeModels.ts"
+import { adaptAnswer, type Adapt, type Dialect, offeredTools, refusesField } from "./Dialect.ts"
 import { imagesOf, type Protocol, messagesFor, toolCallsAsText } from "./Protocol.ts"
 
 type Block = Readonly<Record<string, unknown>>
@@ -28,41 +28,47 @@ export const encodeAnthropicRequest = (model: string, request: ModelRequest, dia
   const tools = offeredTools(request, dialect).map((tool) => encodeTool(tool, dialect))
   // It has a field for schemas only.
   const isSent = dialect.format && request.options?.format?.type !== "json_object"
-  const shown = roundsFor(model, request, dialect)
+  const shown = roundsFor(request, dialect)
   const messages = withFormat(messagesFor({ ...request, messages: shown }, dialect), request, isSent)
   const system = messages.flatMap(({ role, text }) => (role === "system" && text.trim() !== "" ? [text] : []))
+  const marks = dialect.cacheControl && claudeModel(model) !== undefined ? markLast : unmarked
   const turns = turnsOf(messages, encodeThoughtsFor(model, request, dialect))
   return JSON.stringify({
     model,
     max_tokens: request.maxOutputTokens,
-    ...(system.length === 0 ? {} : { system: system.join("\n\n") }),
-    messages: turns,
+    ...(system.length === 0 ? {} : { system: encodeSystem(system.join("\n\n"), marks) }),
+    messages: withMarkedQuestion(turns, marks),
     stream: true,
-    ...(tools.length === 0 ? {} : { tools }),
+    ...(tools.length === 0 ? {} : { tools: marks(tools) }),
     ...anthropicFields(model, request, dialect)
   })
 }
 
-/**
- * The messages, with rounds of calls that the model refuses as text. A model that thinks may refuse calls without a thinking block
- * before them, and the calls of other models and of clients have none.
- */
-const roundsFor = (
-  model: string,
-  { messages, options }: ModelRequest,
-  { thoughts }: Dialect
-): ReadonlyArray<ModelMessage> => {
-  const isOwnOnly = thinksAt(model, options?.reasoningEffort) === true
-  let isText = false
-  return messages.map((message) => {
-    if (message.role === "assistant") {
-      const isOwn = message.toolCalls.some(({ opaque }) => opaque !== undefined)
-      isText = message.toolCalls.length > 0 && (!thoughts || (isOwnOnly && !isOwn))
-    }
-    // With the calls, their results.
-    return isText ? toolCallsAsText(message) : message
-  })
+type Marks = (blocks: ReadonlyArray<Block>) => ReadonlyArray<Block>
+
+/** The server caches what precedes a mark, the mark's block included. */
+const markLast: Marks = (blocks) =>
+  blocks.map((block, index) =>
+    index === blocks.length - 1 ? { ...block, cache_control: { type: "ephemeral" } } : block
+  )
+
+const unmarked: Marks = (blocks) => blocks
+
+const encodeSystem = (text: string, marks: Marks) =>
+  marks === unmarked ? text : marks([{ type: "text", text }])
+
+/** Marks the last block of the last message of the user, or of the last results of tools. */
+const withMarkedQuestion = (turns: ReadonlyArray<Turn>, marks: Marks): ReadonlyArray<Turn> => {
+  const last = turns.findLastIndex(({ role }) => role === "user")
+  return turns.map((turn, index) => (index === last ? { ...turn, content: marks(turn.content) } : turn))
 }
+
+/**
+ * The messages; without thinking, rounds of calls are text. A model that thinks may refuse calls without a thinking block before them,
+ * and the calls of other models and of clients have none: such a request is repeated once without all thinking.
+ */
+const roundsFor = ({ messages }: ModelRequest, { thoughts }: Dialect): ReadonlyArray<ModelMessage> =>
+  thoughts ? messages : messages.map(toolCallsAsText)
 
 /** Thinking blocks go back to models that think now, and to unknown ones. */
 const encodeThoughtsFor = (model: string, { options }: ModelRequest, dialect: Dialect): EncodeThoughts => {
@@ -159,10 +165,13 @@ const aboutThoughts = /\bmessages\.\d+.*thinking/s
 /** A complaint about the fields of `thinking`, or about the header that one of them needs. */
 const aboutControls = /\bthinking(\.\w+)*:|\bblock_binding\b|anthropic-beta|\bbeta flag/
 
-/** Leaves out the earlier thinking, or the controls of the thinking. */
+/** Leaves out the earlier thinking, the controls of the thinking, or the marks of the cache. */
 const adaptAnthropic: Adapt = (dialect, complaint, request) => {
   if (aboutThoughts.test(complaint)) {
     return dialect.thoughts && request.messages.some(isAnswer) ? { ...dialect, thoughts: false } : null
+  }
+  if (dialect.cacheControl && refusesField(complaint, "cache_control")) {
+    return { ...dialect, cacheControl: false }
   }
   if (dialect.thinkingControls && aboutControls.test(complaint)) {
     return { ...dialect, thinkingControls: false }

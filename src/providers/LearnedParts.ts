@@ -9,10 +9,11 @@ const fields = {
   tools: "ownTools",
   token_parameter: "tokenParameter",
   stream_options: "streamOptions",
+  cache_control: "cacheControl",
   thinking_controls: "thinkingControls"
 } as const satisfies Record<LearnedPart["part"], keyof Dialect>
 
-const parts = ["tools", "token_parameter", "stream_options", "thinking_controls"] as const
+const parts = ["tools", "token_parameter", "stream_options", "cache_control", "thinking_controls"] as const
 
 /** A dialect that was tried, and what the server said of the one before. */
 export interface Tried {

@@ -79,6 +79,7 @@ export const firstDialect = (server: ModelServer, model: ModelSpec): Dialect => 
   format: server.protocol !== anthropicMessages || model.structuredOutput === true,
   verbosity: true,
   ...familyDialect(server.family, server.baseUrl.hostname),
+  cacheControl: true,
   thinkingControls: true,
   thoughts: true
 })

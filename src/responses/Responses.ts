@@ -186,17 +186,8 @@ export class Responses extends Context.Service<
           const start = { id, createdAt, model, conversationId, instructions, ...askedOf(request) }
           const content = { items, prepared, calls, systemMessage: kept, echo: demands.echo, reasoning }
           const store = (response: ResponseObject) => opened.commit(turnContent(response, content))
-          const { meter } = account
-          const events = eventsOf({
-            start,
-            generation,
-            reasoning,
-            search,
-            store,
-            meter,
-            onOutput,
-            nextItemId
-          })
+          const shared = { start, search, store, meter: account.meter, onOutput, nextItemId }
+          const events = eventsOf({ ...shared, generation, reasoning })
           return { begun: { ...start, events } satisfies BegunResponse, forget: opened.forget }
         })
       )

@@ -7,18 +7,9 @@ import { protocols } from "../../src/providers/ModelServer.ts"
 import { encodeChatRequest } from "../../src/providers/OpenAiChat.ts"
 import { encodeResponsesRequest } from "../../src/providers/OpenAiResponses.ts"
 import { mergeSameRole } from "../../src/providers/Protocol.ts"
+import { fullDialect } from "./ServerSetup.ts"
 
-const dialect: Dialect = {
-  tokenParameter: "max_tokens",
-  streamOptions: true,
-  ownTools: true,
-  format: true,
-  verbosity: true,
-  reasoning: "returned",
-  signsCalls: false,
-  thinkingControls: true,
-  thoughts: true
-}
+const dialect: Dialect = fullDialect
 
 const schema = { type: "object", properties: { a: { type: "string" } } }
 const image = { mediaType: "image/png", data: "aGk=", detail: "low" } as const

@@ -6,7 +6,6 @@ import { openAiChat } from "../../src/providers/OpenAiChat.ts"
 
 /** Of opaque values. */
 const origin = "a server"
-const opaque = { origin, data: "" }
 
 const usage = { prompt_tokens: 5, completion_tokens: 2 }
 const counted = {
@@ -200,8 +199,8 @@ describe("AnswerReader, tool calls", () => {
       ending("tool_calls")
     )
     assert.deepStrictEqual(callsOf(parts), [
-      { id: "c1", name: "calculator", arguments: `{"a":1}`, opaque },
-      { id: "c2", name: "clock", arguments: "{}", opaque }
+      { id: "c1", name: "calculator", arguments: `{"a":1}` },
+      { id: "c2", name: "clock", arguments: "{}" }
     ])
     assert.strictEqual(finishOf(parts)?.reason, "tool_calls")
   })
@@ -224,7 +223,7 @@ describe("AnswerReader, tool calls", () => {
 
   it("completes what a server leaves out", () => {
     const [whole] = callsOf(read(call(0, undefined, "clock", ""), ending("tool_calls")).parts)
-    assert.deepStrictEqual(whole, { id: "call_0", name: "clock", arguments: "{}", opaque })
+    assert.deepStrictEqual(whole, { id: "call_0", name: "clock", arguments: "{}" })
   })
 
   it("says tool_calls where the server says stop after a call", () => {

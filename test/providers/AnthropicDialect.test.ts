@@ -1,15 +1,82 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Stream } from "effect"
-import type { ModelMessage } from "../../src/domain/ModelCall.ts"
+import type { ModelMessage, ModelRequest } from "../../src/domain/ModelCall.ts"
+import { encodeAnthropicRequest } from "../../src/providers/AnthropicMessages.ts"
 import { type ModelServer, originOf } from "../../src/providers/ModelServer.ts"
+import { parseJson } from "../../src/providers/Protocol.ts"
 import { makeServerCall } from "../../src/providers/ServerCall.ts"
 import { makeUpstream } from "../../src/providers/Upstream.ts"
 import { makeMockModelServer } from "../support/MockModelServer.ts"
-import { gate, model, request, serverAt, textOf, timeouts } from "./ServerSetup.ts"
+import { fullDialect, gate, model, request, serverAt, textOf, timeouts } from "./ServerSetup.ts"
 
 const claude = { ...model, id: "claude-opus-5-5" }
 const beta = "thinking-binding-controls-2026-08-01"
 const tools = ["calc", "clock"].map((name) => ({ name, description: "", parameters: { type: "object" } }))
+const marked = { cache_control: { type: "ephemeral" } }
+
+const bodyOf = (name: string, asked: ModelRequest) =>
+  parseJson(encodeAnthropicRequest(name, asked, fullDialect)) as Readonly<Record<string, unknown>>
+
+describe("AnthropicMessages, the marks of the cache", () => {
+  const messages: ReadonlyArray<ModelMessage> = [
+    { role: "system", text: "Be brief." },
+    { role: "user", text: "Hello." },
+    { role: "assistant", text: "Hello.", toolCalls: [] },
+    {
+      role: "user",
+      text: "What is it?",
+      images: [{ mediaType: "image/png", data: "aGk=", detail: "auto" }]
+    }
+  ]
+
+  it("stand on the system prompt, on the last tool and on the end of the question", () => {
+    const body = bodyOf("claude-haiku-4-5", request("", { messages, tools }))
+    assert.deepStrictEqual(body["system"], [{ type: "text", text: "Be brief.", ...marked }])
+    assert.deepStrictEqual(body["tools"], [
+      { name: "calc", description: "", input_schema: { type: "object" } },
+      { name: "clock", description: "", input_schema: { type: "object" }, ...marked }
+    ])
+    const image = { type: "image", source: { type: "base64", media_type: "image/png", data: "aGk=" } }
+    assert.deepStrictEqual(body["messages"], [
+      { role: "user", content: [{ type: "text", text: "Hello." }] },
+      { role: "assistant", content: [{ type: "text", text: "Hello." }] },
+      {
+        role: "user",
+        content: [
+          { type: "text", text: "What is it?" },
+          { ...image, ...marked }
+        ]
+      }
+    ])
+    assert.lengthOf(JSON.stringify(body).match(/cache_control/g) ?? [], 3)
+  })
+
+  it("stand on the last result of a round of calls", () => {
+    const opaque = { origin: "here", data: "" }
+    const calls = ["c1", "c2"].map((id) => ({ id, name: "calc", arguments: "{}", opaque }))
+    const loop: ReadonlyArray<ModelMessage> = [
+      { role: "user", text: "?" },
+      { role: "assistant", text: "", toolCalls: calls },
+      ...calls.map(({ id }): ModelMessage => ({ role: "tool", callId: id, name: "calc", text: "2" }))
+    ]
+    const body = bodyOf(claude.id, request("", { messages: loop, tools }))
+    const results = ["c1", "c2"].map((id) => ({ type: "tool_result", tool_use_id: id, content: "2" }))
+    assert.deepNestedInclude(body, {
+      "messages[2]": { role: "user", content: [results[0], { ...results[1], ...marked }] }
+    })
+  })
+
+  it("stand nowhere else", () => {
+    const body = bodyOf(claude.id, request("hi"))
+    assert.notProperty(body, "system")
+    assert.deepStrictEqual(body["messages"], [
+      { role: "user", content: [{ type: "text", text: "hi", ...marked }] }
+    ])
+    const unknown = bodyOf("claude-3-haiku-20240307", request("", { messages, tools }))
+    assert.notInclude(JSON.stringify(unknown), "cache_control")
+    assert.strictEqual(unknown["system"], "Be brief.")
+  })
+})
 
 const setUp = (more: Partial<ModelServer> = {}) =>
   Effect.gen(function* () {
@@ -45,6 +112,7 @@ describe("AnthropicMessages, what a server refuses", () => {
   )
 
   it.effect.each([
+    ["messages.0.content.0.text.cache_control: Extra inputs are not permitted", "cache_control"],
     ["thinking.adaptive.block_binding: Extra inputs are not permitted", "thinking_controls"],
     ["thinking.adaptive.display: Extra inputs are not permitted", "thinking_controls"],
     [
@@ -59,8 +127,11 @@ describe("AnthropicMessages, what a server refuses", () => {
       for (const _ of [1, 2])
         assert.strictEqual(textOf(yield* Stream.runCollect(call(request("hi")))), "Hello, world.")
       assert.deepStrictEqual(
-        server.requests.map(({ body, headers }) => ["thinking" in body && "anthropic-beta" in headers]),
-        [[true], [false], [false]]
+        server.requests.map(({ body, headers }) => [
+          JSON.stringify(body).includes("cache_control"),
+          "thinking" in body && "anthropic-beta" in headers
+        ]),
+        [[true, true], ...[1, 2].map(() => [part !== "cache_control", part !== "thinking_controls"])]
       )
       assert.deepStrictEqual(yield* learned, [part])
     })

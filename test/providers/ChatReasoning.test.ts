@@ -6,15 +6,12 @@ import { type ChatFamilyName, familyDialect } from "../../src/providers/ChatFami
 import type { Dialect } from "../../src/providers/Dialect.ts"
 import { encodeChatRequest, openAiChat } from "../../src/providers/OpenAiChat.ts"
 import { readableBy } from "../../src/providers/Protocol.ts"
+import { fullDialect } from "./ServerSetup.ts"
 
 const origin = "openai-chat https://models.example/v1 m"
 
 const dialectOf = (family: ChatFamilyName): Dialect => ({
-  tokenParameter: "max_tokens",
-  streamOptions: true,
-  ownTools: true,
-  format: true,
-  verbosity: true,
+  ...fullDialect,
   ...familyDialect(family, "models.example")
 })
 

@@ -51,10 +51,11 @@ describe("ClaudeModels", () => {
     "claude-opus-5-5:thinking",
     "constructor",
     "kimi-k3"
-  ])("the unknown name %s gets no field for thinking", (model) => {
+  ])("the unknown name %s gets no field for thinking and no mark", (model) => {
     assert.deepStrictEqual(thinkingIn(model), [undefined, undefined])
     assert.deepStrictEqual(thinkingIn(model, "none"), [undefined, effort("low")])
     assert.deepStrictEqual(thinkingIn(model, "xhigh"), [undefined, effort("high")])
+    assert.notInclude(encodeAnthropicRequest(model, asked({}), fullDialect), "cache_control")
     assert.deepStrictEqual(anthropicMessages.headersOf?.(model, asked({}), fullDialect), {})
   })
 

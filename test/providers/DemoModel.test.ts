@@ -13,6 +13,7 @@ import type { Dialect } from "../../src/providers/Dialect.ts"
 import { encodeChatRequest } from "../../src/providers/OpenAiChat.ts"
 import { encodeResponsesRequest } from "../../src/providers/OpenAiResponses.ts"
 import { countTokens } from "../../src/providers/Tokenizer.ts"
+import { fullDialect } from "./ServerSetup.ts"
 
 const user = (text: string): ModelMessage => ({ role: "user", text })
 
@@ -241,17 +242,7 @@ describe("the demo model with passages of a project", () => {
 
   it("reads passages as values that no protocol sends", () => {
     const plain = requestOf([user("warranty?")])
-    const dialect: Dialect = {
-      tokenParameter: "max_tokens",
-      streamOptions: true,
-      ownTools: true,
-      format: true,
-      verbosity: true,
-      reasoning: "returned",
-      signsCalls: false,
-      thinkingControls: true,
-      thoughts: true
-    }
+    const dialect: Dialect = fullDialect
     for (const encode of [encodeChatRequest, encodeResponsesRequest, encodeAnthropicRequest]) {
       assert.strictEqual(encode("model", { ...plain, passages }, dialect), encode("model", plain, dialect))
     }

@@ -30,8 +30,11 @@ export const fullDialect: Dialect = {
   ownTools: true,
   format: true,
   verbosity: true,
+  cacheControl: true,
   thinkingControls: true,
-  thoughts: true
+  thoughts: true,
+  reasoning: "returned",
+  signsCalls: false
 }
 
 export const timeouts = { connectSeconds: 5, firstTokenSeconds: 20, idleSeconds: 10, fallbackSeconds: 3 }

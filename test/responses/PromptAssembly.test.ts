@@ -25,6 +25,7 @@ import {
 } from "../../src/responses/PromptAssembly.ts"
 import { beginningTokens, callIdOf, messagesTokens } from "../../src/responses/PromptMessages.ts"
 import { toolOffer } from "../../src/responses/ToolCalls.ts"
+import { fullDialect } from "../providers/ServerSetup.ts"
 import { templateProblem } from "../support/ChatTemplate.ts"
 import { promptFile } from "./promptFile.ts"
 
@@ -479,17 +480,7 @@ describe("PromptAssembly", () => {
         }
         const request = { messages, maxOutputTokens: 1, tools: [] }
         for (const knowsTools of tools ? [true, false] : [false]) {
-          const dialect: Dialect = {
-            tokenParameter: "max_tokens",
-            streamOptions: true,
-            ownTools: knowsTools,
-            format: true,
-            verbosity: true,
-            reasoning: "returned",
-            signsCalls: false,
-            thinkingControls: true,
-            thoughts: true
-          }
+          const dialect: Dialect = { ...fullDialect, ownTools: knowsTools }
           assert.isNull(templateProblem(encodeChatRequest("m", request, dialect)))
         }
       })
