@@ -5,8 +5,6 @@ import {
   callDelta,
   type CallFragment,
   type Decode,
-  decodeCount,
-  decodeDetail,
   decodeError,
   decodeTextDelta,
   done,
@@ -20,6 +18,7 @@ import {
   thoughtDelta,
   unknown
 } from "./Protocol.ts"
+import { decodeCount, decodeDetail } from "./TokenCounts.ts"
 
 /** The state of a stream's blocks. */
 interface Blocks {

@@ -29,7 +29,6 @@ import {
   type CallFragment,
   type Decode,
   decodeError,
-  decodeOpenAiUsage,
   done,
   type Fields,
   isUnreadable,
@@ -46,6 +45,7 @@ import {
   toolCallsAsText
 } from "./Protocol.ts"
 import { ThinkTags } from "./ThinkTags.ts"
+import { decodeOpenAiUsage } from "./TokenCounts.ts"
 
 /** The request body of a Chat Completions call, as JSON. */
 export const encodeChatRequest = (model: string, request: ModelRequest, dialect: Dialect): string => {
@@ -167,11 +167,16 @@ const decodeChatChunk = (data: string, thoughts: ChatThoughts): AnswerChunk => {
   if (error !== undefined && error !== null) return decodeError(error)
   const choices = json["choices"]
   if (choices === undefined) return unknown
-  const usage = decodeOpenAiUsage(json["usage"], "prompt", "completion")
+  const usage = decodeUsage(json["usage"] ?? groqUsage(json["x_groq"]))
   if (choices === null) return { type: "usage", usage }
   if (!Array.isArray(choices)) return malformed("choices is no list")
   return decodeChoice(choices[0], usage, thoughts)
 }
+
+const decodeUsage = (usage: unknown): ModelUsage | null => decodeOpenAiUsage(usage, "prompt", "completion")
+
+/** Groq's usage of a stream, which its last chunk has in a field of Groq's own. */
+const groqUsage = (own: unknown): unknown => (Predicate.isObject(own) ? own["usage"] : null)
 
 const decodeChoice = (choice: unknown, usage: ModelUsage | null, thoughts: ChatThoughts): AnswerChunk => {
   if (choice === undefined) return { type: "usage", usage }
@@ -194,7 +199,8 @@ const decodeChoice = (choice: unknown, usage: ModelUsage | null, thoughts: ChatT
     progress,
     fragments,
     finish,
-    usage,
+    // Kimi has it in the last choice.
+    usage: usage ?? decodeUsage(choice["usage"]),
     ...(thought === "" ? {} : { thought })
   } as const
   return delta["refusal"] ? { ...answer, isRefusal: true } : answer

@@ -7,9 +7,7 @@ import {
   callDelta,
   type CallFragment,
   type Decode,
-  decodeCount,
   decodeError,
-  decodeOpenAiUsage,
   decodeRefusalDelta,
   decodeTextDelta,
   done,
@@ -26,6 +24,7 @@ import {
   messagesFor,
   mergeSameRole
 } from "./Protocol.ts"
+import { decodeCount, decodeOpenAiUsage } from "./TokenCounts.ts"
 
 /** OpenAI rejects a smaller bound. What exceeds the true bound is cut off afterwards. */
 const outputTokensMin = 16

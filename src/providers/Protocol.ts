@@ -314,33 +314,6 @@ export const isUnreadable = (
   event: ReturnType<typeof parseEvent>
 ): event is Extract<AnswerChunk, { readonly type: "malformed" }> => event === notJson || event === noObject
 
-/** A count of tokens; null where it is absent or unusable. */
-export const decodeCount = (count: unknown): number | null =>
-  typeof count === "number" && Number.isSafeInteger(count) && count >= 0 ? count : null
-
-/** A count in a nested object of the usage; 0 where it is absent. */
-export const decodeDetail = (details: unknown, name: string): number =>
-  (Predicate.isObject(details) ? decodeCount(details[name]) : null) ?? 0
-
-/** null where the counts are absent or unusable; they are estimated then. */
-export const decodeOpenAiUsage = (
-  usage: unknown,
-  input: "prompt" | "input",
-  output: "completion" | "output"
-): ModelUsage | null => {
-  if (!Predicate.isObject(usage)) return null
-  const inputTokens = decodeCount(usage[`${input}_tokens`])
-  const outputTokens = decodeCount(usage[`${output}_tokens`])
-  if (inputTokens === null || outputTokens === null) return null
-  return {
-    inputTokens,
-    cachedInputTokens: decodeDetail(usage[`${input}_tokens_details`], "cached_tokens"),
-    outputTokens,
-    reasoningTokens: decodeDetail(usage[`${output}_tokens_details`], "reasoning_tokens"),
-    source: "provider"
-  }
-}
-
 /** A code or a type that is a mere word quotes nothing and is safe to log. */
 const word = /^[\w.:-]{1,64}$/
 
