@@ -9,7 +9,6 @@ import { Envelope } from "../api/Middleware.ts"
 import * as Refusal from "../api/Refusal.ts"
 import { profileProblem, requestProblem, syntaxProblem } from "../api/RequestProblem.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
-import { adviceOn } from "../providers/Fault.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { makeAccessLog } from "./AccessLog.ts"
 import { knownText } from "./BodyText.ts"
@@ -68,15 +67,14 @@ export const enveloped = envelopedAs((error) => error)
 const detailOf = (error: Failure.Expected): Record<string, unknown> => {
   switch (error._tag) {
     case "ModelFailure": {
-      const { detail, model, provider, reason } = error
-      const advice = adviceOn(error)
+      const { advice, detail, model, provider, reason } = error
       return {
         reason,
         provider,
         model,
         detail,
         ...(error.status === undefined ? {} : { providerStatus: error.status }),
-        ...(advice === null ? {} : { advice })
+        ...(advice === undefined ? {} : { advice })
       }
     }
     case "NoModelAvailable":

@@ -134,12 +134,12 @@ export class AnswerReader {
     if (this.state === "reading") this.conclude("the answer was abandoned without a finish")
   }
 
-  /** Some servers send one JSON document where a stream was asked for; no event begins with a brace. */
+  /** Some servers send one JSON document where a stream was asked for; no event begins with a brace or a bracket. */
   private begin(bytes: Buffer): void {
     const first = bytes.find((byte) => byte > 0x20)
     if (first === undefined) return
     this.begun = true
-    if (first === 0x7b) this.json = []
+    if (first === 0x7b || first === 0x5b) this.json = []
   }
 
   /** Most reads end with an event; `TextDecoder` takes twice the time for them. */

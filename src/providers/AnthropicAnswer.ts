@@ -5,7 +5,6 @@ import {
   callDelta,
   type CallFragment,
   type Decode,
-  decodeError,
   decodeTextDelta,
   done,
   type Fields,
@@ -18,6 +17,7 @@ import {
   thoughtDelta,
   unknown
 } from "./Protocol.ts"
+import { decodeError, untypedError } from "./ServerError.ts"
 import { decodeCount, decodeDetail } from "./TokenCounts.ts"
 
 /** The state of a stream's blocks. */
@@ -79,12 +79,8 @@ export const makeDecodeAnthropic = (): Decode => {
         return decodeDocument(event)
       case "error":
         return decodeError(event["error"])
-      case undefined: {
-        const error = event["error"]
-        return error === undefined || error === null ? unknown : decodeError(error)
-      }
       default:
-        return unknown
+        return untypedError(event) ?? unknown
     }
   }
 }

@@ -5,7 +5,7 @@ import type { ModelPart } from "../domain/ModelCall.ts"
 import type { AnswerReader } from "./AnswerReader.ts"
 import { AnswerMalformed, type Fault, FirstTokenTimeout, IdleTimeout, type RetryAfter } from "./Fault.ts"
 import { statusFault, transportFault } from "./FaultCause.ts"
-import { decodeErrorBody } from "./Protocol.ts"
+import { decodeErrorBody } from "./ServerError.ts"
 
 /** Bytes read ahead of the consumer. Beyond them the socket isn't read, and TCP holds the server back. */
 const readAheadBytes = 64 * 1024

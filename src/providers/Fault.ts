@@ -1,5 +1,6 @@
 import { Clock, Data, Effect, Redacted } from "effect"
 import { ModelFailure, type ModelFailureReason } from "../domain/Errors.ts"
+import { contextTokensIn, temporary, withoutQuotations } from "./ErrorWords.ts"
 import { sentenceOf } from "./ProviderSentence.ts"
 
 interface FaultDetails {
@@ -9,11 +10,13 @@ interface FaultDetails {
   readonly serverMessage?: Redacted.Redacted
   readonly status?: number
   readonly retryAfter?: RetryAfter
+  /** The size of the context, where a field of its own states it. */
+  readonly contextTokens?: number
   /** What of a client's request the server refused, by its name in requests. */
   readonly parameter?: string
 }
 
-/** The values of the headers that ask for a wait. */
+/** The values of the headers that ask for a wait, or of the fields in place of them. */
 export interface RetryAfter {
   readonly seconds: string | undefined
   readonly milliseconds: string | undefined
@@ -28,13 +31,19 @@ export class ConnectionStale extends Data.TaggedError("ConnectionStale")<FaultDe
 /** The connection closed during the answer. */
 export class ConnectionLost extends Data.TaggedError("ConnectionLost")<FaultDetails> {}
 export class KeyRejected extends Data.TaggedError("KeyRejected")<FaultDetails> {}
-/** No request should meet this: no credit left, or a wrong address or model. */
+/** No request should meet this: a wrong address or model. */
 export class Misconfigured extends Data.TaggedError("Misconfigured")<FaultDetails> {}
+/** The account of the key has no credit or no quota left. */
+export class AccountExhausted extends Data.TaggedError("AccountExhausted")<FaultDetails> {}
+/** The server refuses a field that the service adds by itself to a request. */
+export class FormRefused extends Data.TaggedError("FormRefused")<FaultDetails> {}
 export class RateLimited extends Data.TaggedError("RateLimited")<FaultDetails> {}
 export class RequestRejected extends Data.TaggedError("RequestRejected")<FaultDetails> {}
 /** The request has no room in the model's context. */
 export class ContextExceeded extends Data.TaggedError("ContextExceeded")<FaultDetails> {}
 export class ContentRefused extends Data.TaggedError("ContentRefused")<FaultDetails> {}
+/** The model made a tool call that its server can't read. */
+export class CallMalformed extends Data.TaggedError("CallMalformed")<FaultDetails> {}
 export class ServerFailed extends Data.TaggedError("ServerFailed")<FaultDetails> {}
 export class FirstTokenTimeout extends Data.TaggedError("FirstTokenTimeout")<FaultDetails> {}
 export class IdleTimeout extends Data.TaggedError("IdleTimeout")<FaultDetails> {}
@@ -52,10 +61,13 @@ export type Fault =
   | ConnectionLost
   | KeyRejected
   | Misconfigured
+  | AccountExhausted
+  | FormRefused
   | RateLimited
   | RequestRejected
   | ContextExceeded
   | ContentRefused
+  | CallMalformed
   | ServerFailed
   | FirstTokenTimeout
   | IdleTimeout
@@ -63,10 +75,11 @@ export type Fault =
   | ErrorEvent
   | FinishMissing
 
-/** The reason that other rooms are given, and where the cause lies. A limit passes by itself, and the server works. */
-const kinds: {
-  readonly [Tag in Fault["_tag"]]: readonly [ModelFailureReason, "server" | "settings" | "limit" | "request"]
-} = {
+/** Where the cause lies. A limit passes by itself, and the server works; it also does where the model made a mistake. */
+type CauseOfFault = "server" | "settings" | "limit" | "request" | "model"
+
+/** The reason that other rooms are given, and the cause. */
+const kinds: { readonly [Tag in Fault["_tag"]]: readonly [ModelFailureReason, CauseOfFault] } = {
   PermitTimeout: ["refused", "server"],
   CircuitOpen: ["refused", "server"],
   ConnectionFailed: ["refused", "server"],
@@ -74,10 +87,14 @@ const kinds: {
   ConnectionLost: ["cut", "server"],
   KeyRejected: ["unauthorized", "settings"],
   Misconfigured: ["misconfigured", "settings"],
+  AccountExhausted: ["misconfigured", "settings"],
+  // Another request of the same model may do without the field.
+  FormRefused: ["misconfigured", "request"],
   RateLimited: ["rate_limited", "limit"],
   RequestRejected: ["bad_request", "request"],
   ContextExceeded: ["context_length", "request"],
   ContentRefused: ["content_refused", "request"],
+  CallMalformed: ["malformed", "model"],
   ServerFailed: ["server_error", "server"],
   FirstTokenTimeout: ["first_token_timeout", "server"],
   IdleTimeout: ["idle_timeout", "server"],
@@ -104,26 +121,29 @@ export const classify = (fault: Fault): FaultClass => {
     isRetryable: isRetryable(fault),
     isRequestAtFault: cause === "request",
     countsAgainstServer: cause === "server",
-    countsAgainstModel: cause === "server" || fault._tag === "Misconfigured" || fault.status === 401
+    countsAgainstModel: cause === "server" || (cause === "settings" && !isForbidden(fault))
   }
 }
 
-const retriedStatuses: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529])
+/** A key that may not do what this request asks for may do what the next one does. */
+const isForbidden = ({ _tag, status }: Fault): boolean => _tag === "KeyRejected" && status === 403
 
-/** Error events that are temporary, by what servers call them. */
-const temporary = /overloaded|rate_limit|unavailable|server_error|api_error|internal|timeout|try_again/
+const retriedStatuses: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529])
 
 const isRetryable = (fault: Fault): boolean => {
   switch (fault._tag) {
     case "ConnectionFailed":
     case "ConnectionStale":
     case "ConnectionLost":
+    case "CallMalformed":
       return true
     case "RateLimited":
     case "ServerFailed":
       return retriedStatuses.has(fault.status ?? 0)
     case "ErrorEvent":
-      return temporary.test(fault.detail)
+      return fault.status === undefined
+        ? temporary.test(withoutQuotations(textOf(fault)))
+        : retriedStatuses.has(fault.status)
     default:
       return false
   }
@@ -138,7 +158,7 @@ const detailCharactersMax = 200
 /** A longer wait than this is no hint any more. */
 const retryAfterSecondsMax = 86_400
 
-/** The failure as other rooms know it. Of the server's own words it has those about a client's parameter. */
+/** The failure as other rooms know it. What clients may read of the server's own words are those about their parameter. */
 export const toModelFailure = Effect.fnUntraced(function* (
   fault: Fault,
   from: {
@@ -149,6 +169,7 @@ export const toModelFailure = Effect.fnUntraced(function* (
 ) {
   const retryAfterSeconds = askedWait(fault, yield* Clock.currentTimeMillis)
   const contextTokensMax = contextTokensOf(fault)
+  const advice = adviceOnFault(fault)
   const { parameter } = fault
   return new ModelFailure({
     reason: classify(fault).reason,
@@ -158,18 +179,13 @@ export const toModelFailure = Effect.fnUntraced(function* (
     ...(fault.status === undefined ? {} : { status: fault.status }),
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
     ...(parameter === undefined ? {} : { parameter, sentence: sentenceOf(fault, from.secrets) }),
-    ...(contextTokensMax === undefined ? {} : { contextTokens: contextTokensMax })
+    ...(contextTokensMax === undefined ? {} : { contextTokens: contextTokensMax }),
+    ...(advice === null ? {} : { advice })
   })
 })
 
-const contextTokensOf = (fault: Fault): number | undefined => {
-  const tokens = fault._tag === "ContextExceeded" ? contextTokens.exec(textOf(fault))?.[1] : undefined
-  return tokens === undefined ? undefined : Number(tokens)
-}
-
-/** Where some of them say how many tokens there is room for. */
-const contextTokens =
-  /(?:maximum context length (?:is|of)|maximum model length of|context size \(|context (?:length|window) of|context limit: [\d +]+>|tokens >)\D{0,12}(\d{3,8})/i
+const contextTokensOf = (fault: Fault): number | undefined =>
+  fault._tag === "ContextExceeded" ? (fault.contextTokens ?? contextTokensIn(textOf(fault))) : undefined
 
 /** The seconds that a server asked clients to wait (Retry-After); undefined where it named none. */
 export const askedWait = (fault: Fault, nowMillis: number): number | undefined =>
@@ -189,18 +205,18 @@ const parseRetryAfter = (header: RetryAfter, nowMillis: number): number | undefi
   return Number.isFinite(wait) ? Math.min(Math.max(wait, 0), retryAfterSecondsMax) : undefined
 }
 
-/** What the operator has to check where a model server refuses what the settings say; null for other failures. */
-export const adviceOn = ({ reason, status }: Pick<ModelFailure, "reason" | "status">): string | null => {
-  if (reason === "unauthorized")
-    return "Check the provider's key (OPENAI_API_KEY, or keyVariable in PARLEY_MODELS_FILE) and what it may do."
-  if (reason !== "misconfigured") return null
-  return status === 402 || status === 429
-    ? "Check the account at the provider: its credit or quota is used up."
-    : "Check the provider's address (OPENAI_BASE_URL, or baseUrl in PARLEY_MODELS_FILE) and the model's name (OPENAI_MODEL, or id)."
+/** What the operator has to check where a model server refuses what the settings say; null for other faults. */
+export const adviceOnFault = (fault: Fault): string | null => {
+  switch (fault._tag) {
+    case "KeyRejected":
+      return "Check the provider's key (OPENAI_API_KEY, or keyVariable in PARLEY_MODELS_FILE) and what it may do."
+    case "AccountExhausted":
+      return "Check the account at the provider: its credit or quota is used up."
+    case "FormRefused":
+      return "The provider refuses a field that the service sends. Check its protocol and its tokenParameter in PARLEY_MODELS_FILE."
+    case "Misconfigured":
+      return "Check the provider's address (OPENAI_BASE_URL, or baseUrl in PARLEY_MODELS_FILE) and the model's name (OPENAI_MODEL, or id)."
+    default:
+      return null
+  }
 }
-
-export const adviceOnFault = (fault: Fault): string | null =>
-  adviceOn({
-    reason: classify(fault).reason,
-    ...(fault.status === undefined ? {} : { status: fault.status })
-  })

@@ -1,6 +1,22 @@
 import { Predicate, Redacted } from "effect"
 import {
+  contentRefusal,
+  contextLength,
+  isAccountExhausted,
+  isCallMalformed,
+  keyRefusal,
+  noEndpoint,
+  overload,
+  refusedAsFailure,
+  requestRefusal,
+  requestTooLarge,
+  unknownModel,
+  withoutQuotations
+} from "./ErrorWords.ts"
+import {
+  AccountExhausted,
   AnswerMalformed,
+  CallMalformed,
   ConnectionFailed,
   ConnectionLost,
   ConnectionStale,
@@ -13,80 +29,77 @@ import {
   RateLimited,
   RequestRejected,
   type RetryAfter,
-  ServerFailed,
-  textOf
+  ServerFailed
 } from "./Fault.ts"
-import type { ServerError } from "./Protocol.ts"
+import type { ServerError } from "./ServerError.ts"
 
 /** Statuses of a server that ran into a timeout of its own. */
 const temporaryStatuses: ReadonlySet<number> = new Set([408, 425])
 
-/** No credit left, or an address or a model that isn't there, or that moved. */
-const misconfiguredStatuses: ReadonlySet<number> = new Set([402, 404, 405, 410])
+/** An address or a model that isn't there, or that moved. */
+const misconfiguredStatuses: ReadonlySet<number> = new Set([404, 405, 410])
 
-/** How servers name a refusal of what a prompt or an answer says. */
-const contentRefusal = /content[_ ]?(filter|policy)|moderation|flagged|safety|responsible_?ai/i
-
-/** How servers name a model that they don't have, in place of a 404. */
-const unknownModel = /model_not_found|invalid_model|invalid model:|not a valid model|unknown model/i
-
-/** A router of many servers has none for what a request asks for. Other requests find one. */
-const noEndpoint = /no endpoints found that (support|can handle)/i
-
-/** What a message quotes, which may be a client's name of a function or a piece of the prompt. */
-const quotations = /(?<!\w)(['"`])[^'"`]*\1/g
-
-/** How servers name a request that has no room in the model's context. */
-const contextLength = new RegExp(
-  [
-    // OpenAI, and vLLM, which words it in three ways.
-    "context_length_exceeded|maximum context length|exceeds the context window|maximum model length",
-    // llama.cpp.
-    "exceed_context_size|context size",
-    // Ollama.
-    "exceeds? (the |max )?context length|prompt too long",
-    // Anthropic.
-    "prompt is too long|exceed context limit",
-    // Groq, and Gemini by its OpenAI interface.
-    "reduce the length of the|input token count"
-  ].join("|"),
-  "i"
-)
-
-/** How servers name an account without credit; otherwise such a refusal looks like one for the rate. */
-const noCredit = /insufficient_quota|billing|credit/i
+const unnamed: ServerError = { type: "error", label: "", message: "" }
 
 /** What a status that isn't a success means, together with what the body says of the error. */
-export const statusFault = (
-  status: number,
-  error: ServerError = { type: "error", label: "", message: "" },
-  retryAfter?: RetryAfter
-): Fault => {
-  const details = {
-    status,
-    detail: `HTTP ${status} ${error.label}`.trim(),
-    serverMessage: Redacted.make(error.message),
-    ...(retryAfter === undefined ? {} : { retryAfter })
-  }
-  const text = textOf(details)
-  if (status === 403 && contentRefusal.test(text)) return new ContentRefused(details)
-  if (status === 401 || status === 403) return new KeyRejected(details)
-  if (status === 404 && noEndpoint.test(text)) return new RequestRejected(details)
-  if (status < 400 || misconfiguredStatuses.has(status)) return new Misconfigured(details)
-  if (status === 429) return new (noCredit.test(details.detail) ? Misconfigured : RateLimited)(details)
-  // Some servers fail on what they should refuse.
-  if (contextLength.test(text)) return new ContextExceeded(details)
-  if (status >= 500 || temporaryStatuses.has(status)) return new ServerFailed(details)
-  if (contentRefusal.test(text)) return new ContentRefused(details)
-  return new (unknownModel.test(text.replaceAll(quotations, "")) ? Misconfigured : RequestRejected)(details)
+export const statusFault = (status: number, error = unnamed, retryAfter?: RetryAfter): Fault =>
+  new (kindOf(status, error))({ ...detailsOf(`HTTP ${status}`, error, retryAfter), status })
+
+/** What an error in an answer means, whose status is a success. */
+export const errorEventFault = (error: ServerError): Fault => {
+  const { status } = error
+  const kind = kindOf(status ?? impliedStatus(error), error)
+  return new (kind === ServerFailed ? ErrorEvent : kind)({
+    ...detailsOf("an error in the stream", error),
+    ...(status === undefined ? {} : { status })
+  })
 }
 
-/** What an error event in the stream means. */
-export const errorEventFault = ({ label, message }: ServerError): Fault => {
-  const details = { detail: `an error in the stream ${label}`, serverMessage: Redacted.make(message) }
-  if (contextLength.test(textOf(details))) return new ContextExceeded(details)
-  if (contentRefusal.test(label)) return new ContentRefused(details)
-  return new (noCredit.test(label) ? Misconfigured : ErrorEvent)(details)
+const detailsOf = (
+  place: string,
+  { contextTokens, label, message, retryAfterSeconds }: ServerError,
+  header?: RetryAfter
+) => {
+  const isAsked = header?.seconds !== undefined || header?.milliseconds !== undefined
+  const stated = retryAfterSeconds === undefined ? undefined : String(retryAfterSeconds)
+  const retryAfter = isAsked || stated === undefined ? header : { seconds: stated, milliseconds: undefined }
+  return {
+    detail: `${place} ${label}`.trim(),
+    serverMessage: Redacted.make(message),
+    ...(retryAfter === undefined ? {} : { retryAfter }),
+    ...(contextTokens === undefined ? {} : { contextTokens })
+  }
+}
+
+/** A failure of the server, unless its codes say otherwise. */
+const impliedStatus = ({ label, message }: ServerError): number => {
+  if (requestRefusal.test(label) || unknownModel.test(label)) return 400
+  return keyRefusal.test(label) || keyRefusal.test(message) ? 401 : 500
+}
+
+/** The meaning of an error by its status, and by its words where statuses are too coarse or where servers use others. */
+const kindOf = (status: number, { label, message }: ServerError) => {
+  const text = `${label} ${message}`
+  const unquoted = withoutQuotations(text)
+  if (isCallMalformed(label, message)) return CallMalformed
+  if (status === 402 || isAccountExhausted(label, unquoted)) return AccountExhausted
+  if (status === 401) return KeyRejected
+  if (status === 403) return contentRefusal.test(unquoted) ? ContentRefused : KeyRejected
+  if (status === 404 && noEndpoint.test(text)) return RequestRejected
+  if (status < 400 || misconfiguredStatuses.has(status)) return Misconfigured
+  if (requestTooLarge.test(text)) return ContextExceeded
+  if (status === 429) return overload.test(unquoted) ? ServerFailed : RateLimited
+  // Some servers fail on what they should refuse.
+  if (contextLength.test(text)) return ContextExceeded
+  if (status >= 500 || temporaryStatuses.has(status)) return failureKind(label, unquoted)
+  if (keyRefusal.test(unquoted)) return KeyRejected
+  if (contentRefusal.test(unquoted)) return ContentRefused
+  return unknownModel.test(unquoted) ? Misconfigured : RequestRejected
+}
+
+const failureKind = (label: string, unquoted: string) => {
+  if (refusedAsFailure.test(unquoted)) return RequestRejected
+  return contentRefusal.test(label) ? ContentRefused : ServerFailed
 }
 
 /** What an error of the connection means, by whether the answer had begun. */

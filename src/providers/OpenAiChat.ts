@@ -28,7 +28,6 @@ import {
   type AnswerChunk,
   type CallFragment,
   type Decode,
-  decodeError,
   done,
   type Fields,
   isUnreadable,
@@ -44,6 +43,7 @@ import {
   mergeSameRole,
   toolCallsAsText
 } from "./Protocol.ts"
+import { bareError, decodeError, type ServerError } from "./ServerError.ts"
 import { ThinkTags } from "./ThinkTags.ts"
 import { decodeOpenAiUsage } from "./TokenCounts.ts"
 
@@ -164,9 +164,9 @@ const decodeChatChunk = (data: string, thoughts: ChatThoughts): AnswerChunk => {
   const json = parseEvent(data)
   if (isUnreadable(json)) return data.trim() === "[DONE]" ? done : json
   const error = json["error"]
-  if (error !== undefined && error !== null) return decodeError(error)
+  if (error !== undefined && error !== null) return decodeError(json)
   const choices = json["choices"]
-  if (choices === undefined) return unknown
+  if (choices === undefined) return bareError(json) ?? unknown
   const usage = decodeUsage(json["usage"] ?? groqUsage(json["x_groq"]))
   if (choices === null) return { type: "usage", usage }
   if (!Array.isArray(choices)) return malformed("choices is no list")
@@ -178,10 +178,18 @@ const decodeUsage = (usage: unknown): ModelUsage | null => decodeOpenAiUsage(usa
 /** Groq's usage of a stream, which its last chunk has in a field of Groq's own. */
 const groqUsage = (own: unknown): unknown => (Predicate.isObject(own) ? own["usage"] : null)
 
+/** Finish reasons by which a server says that it failed. */
+const failures: ReadonlySet<unknown> = new Set(["error", "insufficient_system_resource"])
+
+const decodeFailure = ({ error, finish_reason: reason }: Fields): ServerError => {
+  const { label, ...rest } = decodeError(error)
+  return { ...rest, label: `finish_reason ${String(reason)} ${label}`.trim() }
+}
+
 const decodeChoice = (choice: unknown, usage: ModelUsage | null, thoughts: ChatThoughts): AnswerChunk => {
   if (choice === undefined) return { type: "usage", usage }
   if (!Predicate.isObject(choice)) return malformed("a choice is no object")
-  if (choice["finish_reason"] === "error") return { type: "error", label: "finish_reason error", message: "" }
+  if (failures.has(choice["finish_reason"])) return decodeFailure(choice)
   const finish = decodeFinish(choice["finish_reason"])
   if (finish === undefined) return malformed("finish_reason is no text")
   // A whole answer says `message` where a stream says `delta`.

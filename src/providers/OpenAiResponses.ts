@@ -7,7 +7,6 @@ import {
   callDelta,
   type CallFragment,
   type Decode,
-  decodeError,
   decodeRefusalDelta,
   decodeTextDelta,
   done,
@@ -24,6 +23,7 @@ import {
   messagesFor,
   mergeSameRole
 } from "./Protocol.ts"
+import { decodeError, untypedError } from "./ServerError.ts"
 import { decodeCount, decodeOpenAiUsage } from "./TokenCounts.ts"
 
 /** OpenAI rejects a smaller bound. What exceeds the true bound is cut off afterwards. */
@@ -158,8 +158,7 @@ const makeDecodeResponses = (): Decode => {
 /** A whole response where a stream was asked for, or an error without a type. */
 const decodeUntyped = (event: Fields): AnswerChunk => {
   if (event["object"] === "response") return decodeDocument(event)
-  const error = event["error"]
-  return event["type"] === undefined && error !== undefined && error !== null ? decodeError(error) : unknown
+  return untypedError(event) ?? unknown
 }
 
 const decodeCall = (item: Fields, index: number | null): CallFragment | undefined => {

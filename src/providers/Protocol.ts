@@ -1,4 +1,4 @@
-import { Option, Predicate, Schema } from "effect"
+import { Predicate } from "effect"
 import type {
   AnswerOptions,
   FinishReason,
@@ -12,6 +12,7 @@ import type {
   ToolSpec
 } from "../domain/ModelCall.ts"
 import { type Adapt, type Dialect, offeredTools } from "./Dialect.ts"
+import { errorInList, type ServerError } from "./ServerError.ts"
 
 /** The wire format of a kind of model server: everything that differs between them. */
 export interface Protocol {
@@ -236,20 +237,12 @@ interface AnswerDelta {
 export type AnswerChunk =
   | AnswerDelta
   | { readonly type: "usage"; readonly usage: ModelUsage | null }
-  | { readonly type: "done" }
+  | { readonly type: "done" | "unknown" }
   | ServerError
-  | { readonly type: "unknown" }
   | { readonly type: "malformed"; readonly detail: string }
 
 /** Decodes the events of one answer, in their order. */
 export type Decode = (data: string) => AnswerChunk
-
-/** An error that the server reports: `label` is safe to log, `message` may quote the request. */
-export interface ServerError {
-  readonly type: "error"
-  readonly label: string
-  readonly message: string
-}
 
 export type Fields = Readonly<Record<PropertyKey, unknown>>
 
@@ -303,7 +296,7 @@ export const parseJson = (text: string): unknown => {
 export const parseEvent = (data: string): Fields | Extract<AnswerChunk, { readonly type: "malformed" }> => {
   const json = parseJson(data)
   if (json === undefined) return notJson
-  return Predicate.isObject(json) ? json : noObject
+  return Predicate.isObject(json) ? json : (errorInList(json) ?? noObject)
 }
 
 const notJson = { type: "malformed", detail: "an event that is not JSON" } as const
@@ -313,28 +306,3 @@ const noObject = { type: "malformed", detail: "an event that is no object" } as 
 export const isUnreadable = (
   event: ReturnType<typeof parseEvent>
 ): event is Extract<AnswerChunk, { readonly type: "malformed" }> => event === notJson || event === noObject
-
-/** A code or a type that is a mere word quotes nothing and is safe to log. */
-const word = /^[\w.:-]{1,64}$/
-
-/** The `error` of an event or of a body; some servers send a plain text. */
-export const decodeError = (error: unknown): ServerError => {
-  if (!Predicate.isObject(error)) {
-    return { type: "error", label: "", message: typeof error === "string" ? error : "" }
-  }
-  const label = [error["code"], error["type"], error["param"]]
-    .filter((value) => Predicate.isString(value) || Predicate.isNumber(value))
-    .map(String)
-    .filter((value) => word.test(value))
-    .join(" ")
-  const message = error["message"]
-  return { type: "error", label, message: typeof message === "string" ? message : "" }
-}
-
-/** The error of a body whose status is an error. A body that isn't JSON is the message. */
-export const decodeErrorBody = (body: string): ServerError => {
-  const json = Option.getOrElse(decodeJson(body), () => body)
-  return decodeError(Predicate.isObject(json) ? (json["error"] ?? json) : json)
-}
-
-const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))

@@ -11,8 +11,17 @@ import {
 import { monotonicSeconds } from "../domain/Monotonic.ts"
 import { AnswerReader } from "./AnswerReader.ts"
 import { type Dialect, isServicesOwn, refusedParameter } from "./Dialect.ts"
+import { formRefusal } from "./ErrorWords.ts"
 import { Exchange, type ExchangeOptions, type Parts } from "./Exchange.ts"
-import { askedWait, classify, type Fault, RequestRejected, textOf, toModelFailure } from "./Fault.ts"
+import {
+  askedWait,
+  classify,
+  type Fault,
+  FormRefused,
+  RequestRejected,
+  textOf,
+  toModelFailure
+} from "./Fault.ts"
 import type { Tried } from "./LearnedParts.ts"
 import {
   endpointOf,
@@ -25,6 +34,7 @@ import {
 import { readableBy } from "./Protocol.ts"
 import type { ProviderGate } from "./ProviderGate.ts"
 import { sentenceOf, withoutPrompt } from "./ProviderSentence.ts"
+import { retryBudget, retryWait } from "./Retry.ts"
 import { countPromptTokens, countTokens } from "./Tokenizer.ts"
 import type { Endpoint, Upstream } from "./Upstream.ts"
 
@@ -136,7 +146,7 @@ const attempt = Effect.fnUntraced(function* (call: Call) {
     )
     if (wait === null) {
       yield* recordFailure(call, fault)
-      return yield* namingParameter(fault, request, dialect)
+      return yield* blaming(fault, request, dialect)
     }
     retries++
     attempts = 0
@@ -222,11 +232,13 @@ const learn = Effect.fnUntraced(function* (
   }
 })
 
-/** The fault, with what of the client's request it is about. */
-const namingParameter = (fault: Fault, request: ModelRequest, dialect: Dialect): Fault => {
+/** The fault, with what of the client's request it is about, or as one of what the service adds to a request. */
+const blaming = (fault: Fault, request: ModelRequest, dialect: Dialect): Fault => {
   if (fault._tag !== "RequestRejected") return fault
-  const parameter = refusedParameter(textOf(fault), request, dialect)
-  return parameter === null ? fault : new RequestRejected({ ...fault, parameter })
+  const text = textOf(fault)
+  const parameter = refusedParameter(text, request, dialect)
+  if (parameter !== null) return new RequestRejected({ ...fault, parameter })
+  return isServicesOwn(request) && formRefusal.test(text) ? new FormRefused(fault) : fault
 }
 
 /** Records that the request failed, once for all its attempts. */
@@ -257,41 +269,3 @@ const estimate = Effect.fnUntraced(function* (
     source: "tokenizer"
   })
 })
-
-/** How often a request is retried at most, and how long after the first attempt. */
-interface RetryBudget {
-  readonly retriesMax: number
-  readonly seconds: number
-}
-
-const retriesMax = 4
-
-/** With a fallback, only a retry that comes at once is worth it. */
-const fallbackBudget: RetryBudget = { retriesMax: 1, seconds: 0.5 }
-
-export const retryBudget = (seconds: number, hasFallback: boolean): RetryBudget =>
-  hasFallback
-    ? { ...fallbackBudget, seconds: Math.min(seconds, fallbackBudget.seconds) }
-    : { retriesMax, seconds }
-
-/** The wait before the first retry, which doubles with each that follows; up to half of a wait is random. */
-const firstWaitSeconds = 0.25
-const waitSecondsMax = 8
-
-/** Up to this share is added to a wait that the server asked for, so that not all requests come back at once. */
-const askedWaitJitter = 0.1
-
-/**
- * How many seconds to wait before a retry; null where that isn't worth it, or wouldn't fit the budget. `chance` is between 0 and 1.
- */
-export const retryWait = (
-  fault: Fault,
-  past: { readonly retries: number; readonly seconds: number; readonly askedSeconds: number | undefined },
-  budget: RetryBudget,
-  chance: number
-): number | null => {
-  if (past.retries >= budget.retriesMax || !classify(fault).isRetryable) return null
-  const backoff = Math.min(waitSecondsMax, firstWaitSeconds * 2 ** past.retries) * (1 - chance / 2)
-  const wait = Math.max(backoff, (past.askedSeconds ?? 0) * (1 + askedWaitJitter * chance))
-  return past.seconds + wait <= budget.seconds ? wait : null
-}

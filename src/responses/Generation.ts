@@ -18,7 +18,6 @@ import type { ItemId } from "../domain/Ids.ts"
 import type { ModelSpec } from "../domain/Model.ts"
 import { alone, type CallOptions } from "../domain/ModelCall.ts"
 import { secondsBetween } from "../domain/Monotonic.ts"
-import { adviceOn } from "../providers/Fault.ts"
 import { operationDuration } from "../telemetry/Instruments.ts"
 import { traced } from "../telemetry/traced.ts"
 import { beginCall, type Meter, noteOutcome } from "./Accounting.ts"
@@ -181,7 +180,7 @@ const firstCall = (
         model: failure.model,
         reason: failure.reason,
         detail: failure.detail,
-        ...(adviceOn(failure) === null ? {} : { advice: adviceOn(failure) })
+        ...(failure.advice === undefined ? {} : { advice: failure.advice })
       }),
       Effect.andThen(firstCall(rest, scope, progress, meter))
     )

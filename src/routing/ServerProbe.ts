@@ -2,7 +2,7 @@ import { Effect, Result, Stream } from "effect"
 import type { ModelFailure } from "../domain/Errors.ts"
 import type { ModelSpec } from "../domain/Model.ts"
 import type { ModelPart, ModelRequest } from "../domain/ModelCall.ts"
-import { adviceOn, adviceOnFault, type Fault } from "../providers/Fault.ts"
+import { adviceOnFault, type Fault } from "../providers/Fault.ts"
 import { endpointOf, type ModelServer } from "../providers/ModelServer.ts"
 import type { Upstream } from "../providers/Upstream.ts"
 import { idsOfList } from "./ModelList.ts"
@@ -58,7 +58,7 @@ const problemOf = (call: Call, model: ModelSpec): Effect.Effect<string | null> =
         )
     }),
     Effect.catchTag("ModelFailure", (failure) =>
-      Effect.succeed(withAdvice(failure.detail, adviceOn(failure)))
+      Effect.succeed(withAdvice(failure.detail, failure.advice ?? null))
     )
   )
 

@@ -107,7 +107,14 @@ layer(app, { excludeTestServices: true })("A model server that fails", (it) => {
     { status: 403 },
     { status: 404 },
     { status: 400, errorBody: JSON.stringify({ error: { code: "model_not_found", message: "no secret" } }) },
-    { status: 429, errorBody: JSON.stringify({ error: { code: "insufficient_quota", message: "secret" } }) }
+    { status: 429, errorBody: JSON.stringify({ error: { code: "insufficient_quota", message: "secret" } }) },
+    {
+      status: 400,
+      errorBody: JSON.stringify({ error: { message: "Your credit balance is too low to read the secret." } })
+    },
+    { status: 400, errorBody: JSON.stringify([{ error: { message: "API key not valid, secret." } }]) },
+    { status: 400, errorBody: JSON.stringify({ error: { message: "Unsupported parameter: 'secret'" } }) },
+    { raw: [JSON.stringify({ detail: "Unauthorized" })] }
   ])("and refuses the operator's key or model (%j) is a 500 that isn't worth a repetition", (behaviour) =>
     Effect.gen(function* () {
       const { alice } = yield* TestApp
@@ -125,7 +132,11 @@ layer(app, { excludeTestServices: true })("A model server that fails", (it) => {
     [{ status: 400 }, /doesn't accept this request/],
     [{ status: 422 }, /doesn't accept this request/],
     [{ status: 413 }, /too large/],
-    [{ status: 400, errorBody: JSON.stringify({ error: { code: "content_filter" } }) }, /by its policy/]
+    [{ status: 400, errorBody: JSON.stringify({ error: { code: "content_filter" } }) }, /by its policy/],
+    [
+      { status: 400, errorBody: JSON.stringify({ error: { message: "Content Exists Risk" } }) },
+      /by its policy/
+    ]
   ])("and refuses what the request asks for (%j) is a 400", ([behaviour, expected]) =>
     Effect.gen(function* () {
       const { alice } = yield* TestApp

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { toModelFailure } from "../../src/providers/Fault.ts"
 import { errorEventFault, statusFault } from "../../src/providers/FaultCause.ts"
-import { decodeErrorBody } from "../../src/providers/Protocol.ts"
+import { decodeErrorBody } from "../../src/providers/ServerError.ts"
 
 const openAi = (message: string, code: string | null = null) => ({
   error: { message, type: "invalid_request_error", param: "messages", code }
