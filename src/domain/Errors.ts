@@ -319,6 +319,8 @@ export class ModelFailure extends Schema.TaggedError<ModelFailure>()("ModelFailu
   parameter: Schema.optionalKey(Schema.String),
   /** What the provider says of it, bounded, without keys. */
   sentence: Schema.optionalKey(Schema.String),
+  /** What the provider says of any failure, for the log only: bounded, without keys and quotations of the prompt. */
+  logSentence: Schema.optionalKey(Schema.String),
   /** What the operator has to check, for the log only. */
   advice: Schema.optionalKey(Schema.String),
   /** The context window, if a provider that refuses a long request reports it. */

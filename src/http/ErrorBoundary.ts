@@ -67,13 +67,14 @@ export const enveloped = envelopedAs((error) => error)
 const detailOf = (error: Failure.Expected): Record<string, unknown> => {
   switch (error._tag) {
     case "ModelFailure": {
-      const { advice, detail, model, provider, reason } = error
+      const { advice, detail, logSentence, model, provider, reason } = error
       return {
         reason,
         provider,
         model,
         detail,
         ...(error.status === undefined ? {} : { providerStatus: error.status }),
+        ...(logSentence === undefined ? {} : { sentence: logSentence }),
         ...(advice === undefined ? {} : { advice })
       }
     }

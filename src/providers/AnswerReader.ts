@@ -3,6 +3,7 @@ import type { FinishReason, ModelFinish, ModelPart, ModelUsage, Reasoning } from
 import { noEvents, readEvents } from "./EventText.ts"
 import { AnswerMalformed, type Fault, FinishMissing } from "./Fault.ts"
 import { errorEventFault } from "./FaultCause.ts"
+import { OpenCalls } from "./OpenCalls.ts"
 import type { AnswerChunk, CallFragment, Decode, ThoughtBlock } from "./Protocol.ts"
 
 /** A longer event is malformed. */
@@ -16,19 +17,6 @@ const streamBytesMax = 256 * 1024 * 1024
 
 /** Text kept for an estimate is encoded in pieces of this size: a chain of small strings needs ten times the memory. */
 const packedCharacters = 512
-
-const toolCallsMax = 128
-const toolArgumentsCharactersMax = 1024 * 1024
-
-interface OpenCall {
-  readonly index: number | null
-  id: string
-  name: string
-  arguments: string
-  data: string
-  /** What was thought before it, behind the first call. */
-  readonly reasoning: ReadonlyArray<Reasoning>
-}
 
 /** Reads the body of one answer: bytes in, parts out. It holds all state of the reading but that of the protocol's decoder. */
 export class AnswerReader {
@@ -47,7 +35,7 @@ export class AnswerReader {
   private packed: Array<Buffer> = []
   private unpacked = ""
   private usage: ModelUsage | null = null
-  private calls: Array<OpenCall> = []
+  private readonly calls: OpenCalls
   private highSurrogate = ""
   /** The same of what the model thinks. */
   private thoughtSurrogate = ""
@@ -71,6 +59,7 @@ export class AnswerReader {
   constructor(decode: Decode, origin: string) {
     this.decode = decode
     this.origin = origin
+    this.calls = new OpenCalls(origin)
   }
 
   get hasParts(): boolean {
@@ -212,8 +201,7 @@ export class AnswerReader {
     this.keep(whole)
     this.thought += whole
     // What is thought behind the text or between calls has its place only once more has come.
-    if (!this.isBehindText && this.calls.length === 0)
-      this.parts.push({ type: "reasoning_text", text: whole })
+    if (!this.isBehindText && this.calls.count === 0) this.parts.push({ type: "reasoning_text", text: whole })
   }
 
   private block({ data, text }: ThoughtBlock): void {
@@ -222,13 +210,13 @@ export class AnswerReader {
     if (text !== null && this.thought === "") this.keep(text)
     this.thought = ""
     this.thoughtSurrogate = ""
-    if (this.calls.length === 0 && !this.isBehindText) this.parts.push({ type: "reasoning", reasoning })
+    if (this.calls.count === 0 && !this.isBehindText) this.parts.push({ type: "reasoning", reasoning })
     else this.late.push(reasoning)
   }
 
   /** More text follows, or nothing: no call is what the reasoning led to. */
   private releaseLate(): void {
-    if (this.calls.length > 0 || this.late.length === 0) return
+    if (this.calls.count > 0 || this.late.length === 0) return
     this.parts.push(...this.late.map((reasoning) => ({ type: "reasoning", reasoning }) as const))
     this.late = []
   }
@@ -242,38 +230,14 @@ export class AnswerReader {
 
   private fragment(fragment: CallFragment): void {
     if (fragment.blocks !== undefined) for (const block of fragment.blocks) this.block(block)
-    const call = this.callOf(fragment)
-    if (call === undefined) return this.malformed("too many tool calls")
-    // Some servers repeat the name in every fragment; none sends it in pieces.
-    if (call.name === "") call.name = fragment.name
-    call.arguments += fragment.arguments
-    if (fragment.data !== undefined) call.data = fragment.data
-    if (call.arguments.length > toolArgumentsCharactersMax) this.malformed("tool arguments that are too long")
+    const problem = this.calls.add(fragment, this.takeLate)
+    if (problem !== null) this.malformed(problem)
   }
 
-  /** The call of a fragment, or a new one; undefined where there are too many. */
-  private callOf(fragment: CallFragment): OpenCall | undefined {
-    const known =
-      fragment.index === null
-        ? this.calls.at(-1)
-        : this.calls.findLast((call) => call.index === fragment.index)
-    if (known !== undefined && !beginsAnother(known, fragment)) {
-      if (known.id === "") known.id = fragment.id
-      return known
-    }
-    if (this.calls.length >= toolCallsMax) return undefined
-    const reasoning = this.late
+  private readonly takeLate = (): ReadonlyArray<Reasoning> => {
+    const taken = this.late
     this.late = []
-    const call: OpenCall = {
-      index: fragment.index,
-      id: fragment.id,
-      name: "",
-      arguments: "",
-      data: "",
-      reasoning
-    }
-    this.calls.push(call)
-    return call
+    return taken
   }
 
   private finished(reason: FinishReason): void {
@@ -282,29 +246,14 @@ export class AnswerReader {
     this.releaseLate()
     // Some servers say "stop" after a tool call, or the other way round.
     const calling = reason === "stop" || reason === "tool_calls"
-    this.finish = calling ? (this.calls.length > 0 ? "tool_calls" : "stop") : reason
+    this.finish = calling ? (this.calls.count > 0 ? "tool_calls" : "stop") : reason
+    const calls = this.calls.take()
     // With another reason the calls may be incomplete, and are dropped.
-    if (calling) this.wholeCalls()
-    this.calls = []
-  }
-
-  private wholeCalls(): void {
-    for (const [position, call] of this.calls.entries()) {
-      if (call.name === "") return this.malformed("a tool call without a name")
-      const id = call.id === "" ? `call_${position}` : call.id
-      const args = call.arguments === "" ? "{}" : call.arguments
-      this.keep(call.name + args)
-      const opaque = { origin: this.origin, data: call.data }
-      this.parts.push({
-        type: "tool_call",
-        call: {
-          id,
-          name: call.name,
-          arguments: args,
-          opaque,
-          ...(call.reasoning.length === 0 ? {} : { reasoning: call.reasoning })
-        }
-      })
+    if (!calling) return
+    if (calls === null) return this.malformed("a tool call without a name")
+    for (const call of calls) {
+      this.keep(call.name + call.arguments)
+      this.parts.push({ type: "tool_call", call })
     }
   }
 
@@ -335,9 +284,3 @@ const joined = (carry: string, piece: string): { readonly text: string; readonly
 /** Some servers send 0 where they don't count: every prompt has tokens, and so has every output. */
 const isUncounted = ({ inputTokens, outputTokens }: ModelUsage, hasWritten: boolean): boolean =>
   inputTokens === 0 || (outputTokens === 0 && hasWritten)
-
-/** Some servers give every call the same index, or none: a new id begins another call, as does a name without an index. */
-const beginsAnother = (known: OpenCall, fragment: CallFragment): boolean =>
-  fragment.id !== "" && known.id !== ""
-    ? fragment.id !== known.id
-    : fragment.index === null && fragment.name !== "" && known.name !== ""

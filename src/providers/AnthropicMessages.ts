@@ -11,7 +11,8 @@ import { anthropicFields, anthropicLacks, anthropicThinking, withFormat } from "
 import { makeDecodeAnthropic } from "./AnthropicAnswer.ts"
 import { bindingBeta, claudeModel, thinksAt } from "./ClaudeModels.ts"
 import { adaptAnswer, type Adapt, type Dialect, offeredTools, refusesField } from "./Dialect.ts"
-import { imagesOf, type Protocol, messagesFor, toolCallsAsText } from "./Protocol.ts"
+import { type Protocol } from "./Protocol.ts"
+import { imagesOf, messagesFor, toolCallsAsText } from "./SentMessages.ts"
 
 type Block = Readonly<Record<string, unknown>>
 

@@ -1,7 +1,8 @@
 import { Option, Predicate, Schema } from "effect"
 import type { ModelMessage, Reasoning, ToolCall } from "../domain/ModelCall.ts"
 import type { Dialect } from "./Dialect.ts"
-import { type Fields, type ThoughtBlock, toolCallsAsText } from "./Protocol.ts"
+import { type Fields, type ThoughtBlock } from "./Protocol.ts"
+import { toolCallsAsText } from "./SentMessages.ts"
 
 /**
  * What a model thinks, in Chat Completions, which has no field for it. Each server has its own, and nearly all take it back in the

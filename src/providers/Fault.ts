@@ -1,7 +1,8 @@
 import { Clock, Data, Effect, Redacted } from "effect"
 import { ModelFailure, type ModelFailureReason } from "../domain/Errors.ts"
+import type { ModelMessage } from "../domain/ModelCall.ts"
 import { contextTokensIn, temporary, withoutQuotations } from "./ErrorWords.ts"
-import { sentenceOf } from "./ProviderSentence.ts"
+import { logSentenceOf, sentenceOf } from "./ProviderSentence.ts"
 
 interface FaultDetails {
   /** Says what happened. Of what the server sent it has nothing but codes and types, which are mere words. */
@@ -165,11 +166,14 @@ export const toModelFailure = Effect.fnUntraced(function* (
     readonly provider: string
     readonly model: string
     readonly secrets: ReadonlyArray<Redacted.Redacted>
+    /** What the server's words may quote. */
+    readonly messages: ReadonlyArray<ModelMessage>
   }
 ) {
   const retryAfterSeconds = askedWait(fault, yield* Clock.currentTimeMillis)
   const contextTokensMax = contextTokensOf(fault)
   const advice = adviceOnFault(fault)
+  const logSentence = logSentenceOf(fault, from.secrets, from.messages)
   const { parameter } = fault
   return new ModelFailure({
     reason: classify(fault).reason,
@@ -180,6 +184,7 @@ export const toModelFailure = Effect.fnUntraced(function* (
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
     ...(parameter === undefined ? {} : { parameter, sentence: sentenceOf(fault, from.secrets) }),
     ...(contextTokensMax === undefined ? {} : { contextTokens: contextTokensMax }),
+    ...(logSentence === null ? {} : { logSentence }),
     ...(advice === null ? {} : { advice })
   })
 })

@@ -35,14 +35,11 @@ import {
   noFragments,
   parseEvent,
   unknown,
-  imagesOf,
   bearer,
   type Protocol,
-  makeWithTools,
-  messagesFor,
-  mergeSameRole,
-  toolCallsAsText
+  makeWithTools
 } from "./Protocol.ts"
+import { imagesOf, messagesFor, mergeSameRole, toolCallsAsText } from "./SentMessages.ts"
 import { bareError, decodeError, type ServerError } from "./ServerError.ts"
 import { ThinkTags } from "./ThinkTags.ts"
 import { decodeOpenAiUsage } from "./TokenCounts.ts"

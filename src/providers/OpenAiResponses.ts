@@ -16,13 +16,11 @@ import {
   parseEvent,
   thinking,
   unknown,
-  imagesOf,
   bearer,
   type Protocol,
-  makeWithTools,
-  messagesFor,
-  mergeSameRole
+  makeWithTools
 } from "./Protocol.ts"
+import { imagesOf, messagesFor, mergeSameRole } from "./SentMessages.ts"
 import { decodeError, untypedError } from "./ServerError.ts"
 import { decodeCount, decodeOpenAiUsage } from "./TokenCounts.ts"
 

@@ -4,8 +4,13 @@ import type { ModelMessage } from "../domain/ModelCall.ts"
 const sentenceCharactersMax = 300
 
 /** What looks like a key, also one that a server has shortened by stars. */
-const keys =
-  /\bbearer\s+\S+|\b(?:sk|pk|rk|gsk|xai|hf|key)[-_][\w*.-]{8,}|\bAIza[\w*-]{10,}|\b(?=\w*\d)\w{32,}/gi
+const keys = new RegExp(
+  [
+    "\\bbearer\\s+\\S+|\\b(?:sk|pk|rk|gsk|xai|hf|key)[-_][\\w*.-]{8,}|\\bAIza[\\w*-]{10,}|\\beyJ[\\w.-]{20,}",
+    "\\b(?=\\w*\\d)\\w{32,}|[\\w-]{0,12}\\*{3,}[\\w-]*"
+  ].join("|"),
+  "gi"
+)
 
 /** The words of a server about a fault, for people: bounded, on one line, and without what is or looks like a key. */
 export const sentenceOf = (
@@ -25,11 +30,51 @@ export const sentenceOf = (
 const quotedCharactersMin = 24
 const quotedStep = 8
 
+/** A message of at least so many characters that stands in the sentence as a whole, between other words, is quoted too. */
+const wholeCharactersMin = 4
+
 /** The sentence, unless it quotes the messages: logs and the pages of operators never show a prompt. */
-export const withoutPrompt = (sentence: string, messages: ReadonlyArray<ModelMessage>): string => {
+export const withoutPrompt = (sentence: string, messages: ReadonlyArray<ModelMessage>): string =>
+  messages.some((message) => textsOf(message).some((text) => isQuoted(sentence, text)))
+    ? "[withheld, because it quotes the prompt]"
+    : sentence
+
+const textsOf = (message: ModelMessage): ReadonlyArray<string> =>
+  message.role === "assistant"
+    ? [
+        message.text,
+        ...message.toolCalls.map((call) => call.arguments),
+        ...(message.reasoning ?? []).map(({ text }) => text)
+      ]
+    : [message.text]
+
+const isQuoted = (sentence: string, text: string): boolean => {
   for (let at = 0; at + quotedCharactersMin <= sentence.length; at += quotedStep) {
-    const piece = sentence.slice(at, at + quotedCharactersMin)
-    if (messages.some(({ text }) => text.includes(piece))) return "[withheld, because it quotes the prompt]"
+    if (text.includes(sentence.slice(at, at + quotedCharactersMin))) return true
   }
-  return sentence
+  return text.length <= sentence.length && standsIn(sentence, text.trim())
+}
+
+const standsIn = (sentence: string, text: string): boolean => {
+  if (text.length < wholeCharactersMin) return false
+  const around = sentence.split(text)
+  return around.some(
+    (before, index) =>
+      index + 1 < around.length &&
+      !/[\p{L}\p{N}]$/u.test(before) &&
+      !/^[\p{L}\p{N}]/u.test(around[index + 1] ?? "")
+  )
+}
+
+/** Where llama.cpp and Ollama quote the answer. */
+const answerQuotation = /(failed to parse [^:]{0,60}:|\braw=).*/is
+
+/** The words of a server about a fault, for the log; null where it said nothing. */
+export const logSentenceOf = (
+  fault: { readonly detail: string; readonly serverMessage?: Redacted.Redacted },
+  secrets: ReadonlyArray<Redacted.Redacted>,
+  messages: ReadonlyArray<ModelMessage>
+): string | null => {
+  if (fault.serverMessage === undefined || Redacted.value(fault.serverMessage).trim() === "") return null
+  return withoutPrompt(sentenceOf(fault, secrets), messages).replace(answerQuotation, "$1 [withheld]")
 }

@@ -31,10 +31,10 @@ import {
   secretsOf,
   withHeaders
 } from "./ModelServer.ts"
-import { readableBy } from "./Protocol.ts"
 import type { ProviderGate } from "./ProviderGate.ts"
 import { sentenceOf, withoutPrompt } from "./ProviderSentence.ts"
 import { retryBudget, retryWait } from "./Retry.ts"
+import { readableBy } from "./SentMessages.ts"
 import { countPromptTokens, countTokens } from "./Tokenizer.ts"
 import type { Endpoint, Upstream } from "./Upstream.ts"
 
@@ -172,7 +172,7 @@ const send = (
     const exchange = new Exchange(reader, {
       timeouts,
       count: () => estimate(request, reader),
-      giveUp: (fault) => Effect.andThen(recordFailure(call, fault), failWith(call, fault))
+      giveUp: (fault) => Effect.andThen(recordFailure(call, fault), failWith(call, fault, reader.written))
     })
     const close = Effect.map(monotonicSeconds, (now) => {
       if (exchange.isFinished) {
@@ -251,9 +251,19 @@ const recordFailure = Effect.fnUntraced(function* (call: Call, fault: Fault) {
   if (fault._tag === "FirstTokenTimeout") record.began(now - call.calledSeconds, now)
 })
 
-const failWith = ({ model, server }: Call, fault: Fault): Effect.Effect<never, ModelFailure> =>
+/** `written`: what the server's words may quote beside the prompt. */
+const failWith = (
+  { model, request, server }: Call,
+  fault: Fault,
+  written = ""
+): Effect.Effect<never, ModelFailure> =>
   Effect.flip(
-    toModelFailure(fault, { provider: server.provider, model: model.id, secrets: secretsOf(server) })
+    toModelFailure(fault, {
+      provider: server.provider,
+      model: model.id,
+      secrets: secretsOf(server),
+      messages: [...request.messages, { role: "assistant", text: written, toolCalls: [] }]
+    })
   )
 
 /** The finish of an answer whose server counted nothing, or only a part. */

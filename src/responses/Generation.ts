@@ -150,6 +150,12 @@ const openCall = Effect.fnUntraced(function* (
   return call
 })
 
+/** What a log line says of a failure beside its detail. */
+const saidOf = ({ advice, logSentence }: ModelFailure) => ({
+  ...(logSentence === undefined ? {} : { sentence: logSentence }),
+  ...(advice === undefined ? {} : { advice })
+})
+
 /** The first call that puts something out. The attempts are tried in order until the stream has begun. */
 const firstCall = (
   fallbacks: ReadonlyArray<Attempt>,
@@ -165,7 +171,11 @@ const firstCall = (
       // Once for each model: if it is too long again, the client has to shorten it.
       progress.attempt = { ...shorter, shorter: never }
       return Effect.logInfo("A model found a prompt too long; sending it a shorter one.").pipe(
-        Effect.annotateLogs({ model: failure.model, promptTokens: shorter.promptTokens }),
+        Effect.annotateLogs({
+          model: failure.model,
+          promptTokens: shorter.promptTokens,
+          ...saidOf(failure)
+        }),
         Effect.andThen(firstCall(fallbacks, scope, progress, meter))
       )
     }
@@ -180,7 +190,7 @@ const firstCall = (
         model: failure.model,
         reason: failure.reason,
         detail: failure.detail,
-        ...(failure.advice === undefined ? {} : { advice: failure.advice })
+        ...saidOf(failure)
       }),
       Effect.andThen(firstCall(rest, scope, progress, meter))
     )

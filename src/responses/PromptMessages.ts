@@ -3,7 +3,7 @@ import { type McpCall, type StoredItem, unknownCall } from "../domain/Conversati
 import type { FileId, ItemId } from "../domain/Ids.ts"
 import type { ModelImage, ModelMessage, Reasoning, ToolCall } from "../domain/ModelCall.ts"
 import { estimateMessageTokens, estimateTokens, imagesTokens } from "../domain/Tokens.ts"
-import { toolCallsAsText } from "../providers/Protocol.ts"
+import { toolCallsAsText } from "../providers/SentMessages.ts"
 import type { ToolResult } from "../tools/Toolkit.ts"
 import { mentionImage, modelImages, noImages, type PromptImages } from "./Images.ts"
 import type { LinkedItem, LinkedTurn } from "./LinkedCalls.ts"

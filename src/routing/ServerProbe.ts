@@ -41,6 +41,9 @@ const withAdvice = (detail: string, advice: string | null): string =>
 const faultText = (fault: Fault): string =>
   withAdvice(fault.detail, fault._tag === "ConnectionFailed" ? addressAdvice : adviceOnFault(fault))
 
+const failureText = ({ detail, logSentence }: ModelFailure): string =>
+  logSentence === undefined ? detail : `${detail}, which says: ${logSentence.replace(/\.+$/, "")}`
+
 /** Why a model does not answer; null where it does. */
 const problemOf = (call: Call, model: ModelSpec): Effect.Effect<string | null> =>
   Stream.runDrain(
@@ -58,7 +61,7 @@ const problemOf = (call: Call, model: ModelSpec): Effect.Effect<string | null> =
         )
     }),
     Effect.catchTag("ModelFailure", (failure) =>
-      Effect.succeed(withAdvice(failure.detail, failure.advice ?? null))
+      Effect.succeed(withAdvice(failureText(failure), failure.advice ?? null))
     )
   )
 

@@ -8,7 +8,7 @@ const Line = Schema.Struct({ annotations: Schema.Record(Schema.String, Schema.Un
 const decodeLine = Schema.decodeUnknownSync(Schema.fromJsonString(Line))
 
 describe("logFailure", () => {
-  it.effect("logs what to check, which no client reads", () =>
+  it.effect("logs what a provider said, and what to check, which no client reads", () =>
     Effect.gen(function* () {
       const failure = new ModelFailure({
         reason: "misconfigured",
@@ -16,6 +16,7 @@ describe("logFailure", () => {
         model: "m",
         status: 400,
         detail: "HTTP 400",
+        logSentence: "Your credit balance is too low.",
         advice: "Check the account."
       })
       const written: Array<string> = []
@@ -32,11 +33,12 @@ describe("logFailure", () => {
             model: "m",
             detail: "HTTP 400",
             providerStatus: 400,
+            sentence: "Your credit balance is too low.",
             advice: "Check the account."
           }
         ]
       )
-      assert.notMatch(JSON.stringify(describeFailure(failure)), /account/)
+      assert.notMatch(JSON.stringify(describeFailure(failure)), /credit|account/)
     })
   )
 })

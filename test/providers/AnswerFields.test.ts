@@ -6,7 +6,7 @@ import { adaptAnswer, type Dialect, refusedParameter } from "../../src/providers
 import { protocols } from "../../src/providers/ModelServer.ts"
 import { encodeChatRequest } from "../../src/providers/OpenAiChat.ts"
 import { encodeResponsesRequest } from "../../src/providers/OpenAiResponses.ts"
-import { mergeSameRole } from "../../src/providers/Protocol.ts"
+import { mergeSameRole } from "../../src/providers/SentMessages.ts"
 import { fullDialect } from "./ServerSetup.ts"
 
 const dialect: Dialect = fullDialect

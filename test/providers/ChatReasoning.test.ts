@@ -5,7 +5,7 @@ import { AnswerReader } from "../../src/providers/AnswerReader.ts"
 import { type ChatFamilyName, familyDialect } from "../../src/providers/ChatFamilies.ts"
 import type { Dialect } from "../../src/providers/Dialect.ts"
 import { encodeChatRequest, openAiChat } from "../../src/providers/OpenAiChat.ts"
-import { readableBy } from "../../src/providers/Protocol.ts"
+import { readableBy } from "../../src/providers/SentMessages.ts"
 import { fullDialect } from "./ServerSetup.ts"
 
 const origin = "openai-chat https://models.example/v1 m"

@@ -111,7 +111,7 @@ const refusals: ReadonlyArray<readonly [server: string, status: number, body: un
 
 const failureOf = (status: number, body: unknown) => {
   const fault = statusFault(status, decodeErrorBody(JSON.stringify(body)))
-  return toModelFailure(fault, { provider: "a", model: "b", secrets: [] })
+  return toModelFailure(fault, { provider: "a", model: "b", secrets: [], messages: [] })
 }
 
 describe("a request without room in the context", () => {

@@ -9,7 +9,7 @@ import {
   protocolNames,
   protocols
 } from "../../src/providers/ModelServer.ts"
-import { readableBy } from "../../src/providers/Protocol.ts"
+import { readableBy } from "../../src/providers/SentMessages.ts"
 
 const model = {
   id: "m",

@@ -4,7 +4,7 @@ import type { ModelRequest } from "../../src/domain/ModelCall.ts"
 import { makeServerCall } from "../../src/providers/ServerCall.ts"
 import { makeUpstream } from "../../src/providers/Upstream.ts"
 import { makeMockModelServer, type MockBehaviour } from "../support/MockModelServer.ts"
-import { gate, model, request, serverAt, textOf, timeouts } from "./ServerSetup.ts"
+import { frames, gate, model, request, secretKey, serverAt, textOf, timeouts } from "./ServerSetup.ts"
 
 const setUp = (retrySeconds = 0) =>
   Effect.gen(function* () {
@@ -79,6 +79,66 @@ describe("an error of a provider, for a call", () => {
       // A client's option may be what it is about.
       const asked = yield* failureOf(behaviour, "hi", { options: { temperature: 1 } })
       assert.strictEqual(asked.reason, "bad_request")
+    })
+  )
+})
+
+describe("the sentence of a failure, for the log", () => {
+  const withheld = "[withheld, because it quotes the prompt]"
+
+  it.effect.each<readonly [string, MockBehaviour, string, string | undefined]>([
+    ["a refusal", { status: 400, errorBody: errorBody("No, never.") }, "hi", "No, never."],
+    [
+      "a failure",
+      { status: 500, errorBody: errorBody(`Out of memory (${secretKey})`) },
+      "hi",
+      "Out of memory ([redacted])"
+    ],
+    ["an error in the stream", { raw: [frames({ error: { message: "It broke." } })] }, "hi", "It broke."],
+    ["no words", { status: 500, errorBody: "" }, "hi", undefined],
+    ["a lost connection", { cutAt: 0 }, "hi", undefined],
+    [
+      "a long prompt",
+      { status: 400, errorBody: errorBody("Bad: the plan of the whole company for next year") },
+      "What is the plan of the whole company for next year?",
+      withheld
+    ],
+    [
+      "a short prompt",
+      { status: 400, errorBody: errorBody("Can't answer 'my secret'") },
+      "my secret",
+      withheld
+    ],
+    [
+      "a word that the prompt has too",
+      { status: 400, errorBody: errorBody("Refused: secretly") },
+      "secret",
+      "Refused: secretly"
+    ],
+    [
+      "the answer, by llama.cpp",
+      { status: 500, errorBody: errorBody("Failed to parse input at pos 3: my secret") },
+      "hi",
+      "Failed to parse input at pos 3: [withheld]"
+    ],
+    [
+      "the answer in the stream",
+      {
+        raw: [
+          frames(
+            { choices: [{ delta: { content: "The plan of the whole company is this." } }] },
+            { error: { message: "Stopped after: The plan of the whole company is this." } }
+          )
+        ]
+      },
+      "hi",
+      withheld
+    ]
+  ])("is bounded to what may be shown: %s", ([, behaviour, prompt, sentence]) =>
+    Effect.gen(function* () {
+      const failure = yield* failureOf(behaviour, prompt)
+      assert.strictEqual(failure.logSentence, sentence)
+      assert.isUndefined(failure.sentence)
     })
   )
 })

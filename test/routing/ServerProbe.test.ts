@@ -33,7 +33,14 @@ describe("a probed model server", () => {
     [{ status: 401 }, {}, false, /HTTP 401.*OPENAI_API_KEY/, 0],
     [{ status: 404 }, {}, true, /answers: mock-model was asked/, 1],
     [{ status: 404 }, { status: 401 }, false, /no answer of mock-model: HTTP 401.*OPENAI_API_KEY/, 1],
-    [{ raw: "<html>" }, { status: 503 }, false, /no answer of mock-model: HTTP 503/, 1]
+    [{ raw: "<html>" }, { status: 503 }, false, /no answer of mock-model: HTTP 503/, 1],
+    [
+      { data: [{ id: "other" }] },
+      { status: 403, errorBody: JSON.stringify({ error: { message: `No access with ${secretKey}.` } }) },
+      false,
+      /HTTP 403, which says: No access with \[redacted\]\. Check the provider's key/,
+      1
+    ]
   ])("is believed by what it answers: list %j, then %j", ([list, behaviour, isWell, detail, asked]) =>
     Effect.gen(function* () {
       const server = yield* makeMockModelServer

@@ -1,0 +1,148 @@
+import type {
+  ModelImage,
+  ModelMessage,
+  ModelRequest,
+  Opaque,
+  Reasoning,
+  ToolCall
+} from "../domain/ModelCall.ts"
+import { type Dialect, offeredTools } from "./Dialect.ts"
+
+/** The messages of a request, before a protocol encodes them. */
+
+/** The message with its tool calls or its tool result as plain text, for a request without tools. */
+export const toolCallsAsText = (message: ModelMessage): ModelMessage => {
+  switch (message.role) {
+    case "system":
+    case "user":
+      return message
+    case "assistant": {
+      const calls = message.toolCalls.map((call) => `[called ${call.name} with ${call.arguments}]`)
+      const text = [message.text, ...calls].filter((part) => part !== "").join("\n")
+      return { role: "assistant", text, toolCalls: [] }
+    }
+    case "tool":
+      return { role: "user", text: `[result of ${message.name}]\n${message.text}` }
+  }
+}
+
+/**
+ * The messages of a request, with tool calls as text where no tools are offered: Anthropic rejects calls without the
+ * definitions of tools, and so do gateways that translate other protocols for it.
+ */
+export const messagesFor = (
+  request: Pick<ModelRequest, "messages" | "tools">,
+  dialect: Dialect
+): ReadonlyArray<ModelMessage> =>
+  withJoinedReasoning(
+    offeredTools(request, dialect).length > 0 ? request.messages : request.messages.map(toolCallsAsText)
+  )
+
+type AssistantMessage = Extract<ModelMessage, { readonly role: "assistant" }>
+
+const saysNothing = ({ text, toolCalls }: AssistantMessage): boolean =>
+  text.trim() === "" && toolCalls.length === 0
+
+/** Reasoning that stands alone goes before what the model said next, and is left out where that was nothing. */
+const withJoinedReasoning = (messages: ReadonlyArray<ModelMessage>): ReadonlyArray<ModelMessage> => {
+  const joined: Array<ModelMessage> = []
+  let alone: ReadonlyArray<Reasoning> = []
+  for (const message of messages) {
+    if (message.role !== "assistant") {
+      alone = []
+      joined.push(message)
+    } else if (message.reasoning !== undefined && saysNothing(message)) {
+      alone = [...alone, ...message.reasoning]
+    } else {
+      joined.push(
+        alone.length === 0 ? message : { ...message, reasoning: [...alone, ...(message.reasoning ?? [])] }
+      )
+      alone = []
+    }
+  }
+  return joined
+}
+
+/**
+ * The messages without what the model can't read: reasoning and opaque values of another origin. Nothing else decides what of them
+ * reaches a server.
+ */
+export const readableBy = (
+  origin: string,
+  messages: ReadonlyArray<ModelMessage>
+): ReadonlyArray<ModelMessage> =>
+  messages.map((message) => {
+    if (message.role !== "assistant") return message
+    const { reasoning = [], toolCalls, ...said } = message
+    const kept = reasoning.filter(isOf(origin))
+    return {
+      ...said,
+      toolCalls: toolCalls.map((call) => readableCall(origin, call)),
+      ...(kept.length === 0 ? {} : { reasoning: kept })
+    }
+  })
+
+const isOf =
+  (origin: string) =>
+  ({ opaque }: { readonly opaque?: Opaque | null }): boolean =>
+    opaque?.origin === origin
+
+const readableCall = (origin: string, { opaque, reasoning = [], ...call }: ToolCall): ToolCall => {
+  const kept = reasoning.filter(isOf(origin))
+  return {
+    ...call,
+    ...(opaque?.origin === origin ? { opaque } : {}),
+    ...(kept.length === 0 ? {} : { reasoning: kept })
+  }
+}
+
+export const imagesOf = (message: ModelMessage): ReadonlyArray<ModelImage> =>
+  message.role === "user" ? (message.images ?? []) : []
+
+/** Whether a message can be merged into the one before it. Tool results must follow the message with the calls. */
+const isMergeable = (before: ModelMessage, message: ModelMessage): boolean =>
+  before.role === message.role &&
+  before.role !== "tool" &&
+  (before.role !== "assistant" || before.toolCalls.length === 0) &&
+  // What was thought between two texts would lose its place.
+  (message.role !== "assistant" || message.reasoning === undefined || message.toolCalls.length > 0)
+
+/** Merges messages in a row of the same role, which the chat templates of some models reject. */
+export const mergeSameRole = (messages: ReadonlyArray<ModelMessage>): ReadonlyArray<ModelMessage> => {
+  const turns: Array<{ readonly all: Array<ModelMessage>; last: ModelMessage }> = []
+  for (const message of messages) {
+    const turn = turns.at(-1)
+    if (turn === undefined || !isMergeable(turn.last, message)) turns.push({ all: [message], last: message })
+    else {
+      turn.all.push(message)
+      turn.last = message
+    }
+  }
+  return turns.map(({ all, last }) => {
+    if (all.length === 1) return last
+    const text = all.flatMap((one) => (one.text === "" ? [] : [one.text])).join("\n\n")
+    const images = all.flatMap(imagesOf)
+    if (last.role === "assistant") return mergedAnswer(all, last, text)
+    return images.length === 0 ? { ...last, text } : { role: "user", text, images }
+  })
+}
+
+/** What was thought before the calls of the last message stays before them. */
+const mergedAnswer = (
+  all: ReadonlyArray<ModelMessage>,
+  { reasoning: late = [], toolCalls }: AssistantMessage,
+  text: string
+): AssistantMessage => {
+  const before = all
+    .slice(0, -1)
+    .flatMap((message) => (message.role === "assistant" ? (message.reasoning ?? []) : []))
+  const calls = toolCalls.map((call, index) =>
+    index > 0 || late.length === 0 ? call : { ...call, reasoning: [...late, ...(call.reasoning ?? [])] }
+  )
+  return {
+    role: "assistant",
+    text,
+    toolCalls: calls,
+    ...(before.length === 0 ? {} : { reasoning: before })
+  }
+}
