@@ -6,6 +6,7 @@ import { anthropicMessages } from "./AnthropicMessages.ts"
 import { type ChatFamilyName, familyDialect } from "./ChatFamilies.ts"
 import type { Dialect, TokenParameter } from "./Dialect.ts"
 import { openAiChat } from "./OpenAiChat.ts"
+import { isOpenAi } from "./OpenAiHosts.ts"
 import { openAiResponses } from "./OpenAiResponses.ts"
 import type { Protocol } from "./Protocol.ts"
 import type { Endpoint } from "./Upstream.ts"
@@ -43,7 +44,7 @@ export const endpointOf = (server: ModelServer, path: string): Endpoint => ({
   headers: {
     ...Record.map(server.headers, (value) => Redacted.value(value)),
     "content-type": "application/json",
-    ...server.protocol.headers(server.key === null ? null : Redacted.value(server.key))
+    ...server.protocol.headers(server.key === null ? null : Redacted.value(server.key), server.baseUrl)
   }
 })
 
@@ -71,8 +72,7 @@ export const secretsOf = ({ headers, key }: ModelServer): ReadonlyArray<Redacted
 /** The dialect of the first request. */
 export const firstDialect = (server: ModelServer, model: ModelSpec): Dialect => ({
   tokenParameter:
-    server.tokenParameter ??
-    (server.baseUrl.hostname === "api.openai.com" ? "max_completion_tokens" : "max_tokens"),
+    server.tokenParameter ?? (isOpenAi(server.baseUrl) ? "max_completion_tokens" : "max_tokens"),
   streamOptions: true,
   ownTools: model.tools,
   // Only of some of Anthropic's models.
@@ -129,8 +129,8 @@ const nameProblem = (name: string): string | undefined => {
 }
 
 /** Headers that the protocol itself sets, and whose values are not to be replaced. */
-export const protocolHeaders = (protocol: Protocol): ReadonlyArray<string> =>
-  Object.keys(protocol.headers(""))
+export const protocolHeaders = (protocol: Protocol, baseUrl: URL, hasKey: boolean): ReadonlyArray<string> =>
+  Object.keys(protocol.headers(hasKey ? "" : null, baseUrl))
 
 const isValue = (text: string): boolean => text.length <= charactersMax && /^[\x20-\x7e]*$/.test(text)
 

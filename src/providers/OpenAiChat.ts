@@ -24,6 +24,7 @@ import {
   refusesField,
   type TokenParameter
 } from "./Dialect.ts"
+import { keyHeader } from "./OpenAiHosts.ts"
 import {
   type AnswerChunk,
   type CallFragment,
@@ -35,7 +36,6 @@ import {
   noFragments,
   parseEvent,
   unknown,
-  bearer,
   type Protocol,
   makeWithTools
 } from "./Protocol.ts"
@@ -290,7 +290,7 @@ const decodeFinish = (reason: unknown): FinishReason | null | undefined => {
 export const openAiChat: Protocol = {
   name: "openai-chat",
   path: "/chat/completions",
-  headers: bearer,
+  headers: keyHeader,
   encode: encodeChatRequest,
   adapt: adaptChatDialect,
   lacks: lacksNothing,

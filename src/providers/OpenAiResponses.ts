@@ -2,6 +2,7 @@ import { Predicate } from "effect"
 import type { FinishReason, ModelImage, ModelMessage, ModelRequest, ToolSpec } from "../domain/ModelCall.ts"
 import { dataUrl, offersTools, responsesFields, responsesLacks, withFormat } from "./AnswerFields.ts"
 import { adaptAnswer, type Dialect, offeredTools } from "./Dialect.ts"
+import { keyHeader } from "./OpenAiHosts.ts"
 import {
   type AnswerChunk,
   callDelta,
@@ -16,7 +17,6 @@ import {
   parseEvent,
   thinking,
   unknown,
-  bearer,
   type Protocol,
   makeWithTools
 } from "./Protocol.ts"
@@ -236,7 +236,7 @@ const contentText = (content: unknown): string =>
 export const openAiResponses: Protocol = {
   name: "openai-responses",
   path: "/responses",
-  headers: bearer,
+  headers: keyHeader,
   encode: encodeResponsesRequest,
   adapt: adaptAnswer,
   lacks: responsesLacks,

@@ -9,8 +9,8 @@ export interface Protocol {
   readonly name: string
   /** Below the base URL. */
   readonly path: string
-  /** The headers beside the content type; the key is null where the server needs none. */
-  readonly headers: (key: string | null) => Readonly<Record<string, string>>
+  /** The headers beside the content type; the key is null where the server needs none, and some hosts take it in another header. */
+  readonly headers: (key: string | null, baseUrl: URL) => Readonly<Record<string, string>>
   /** The headers that depend on the request, besides; absent if none does. */
   readonly headersOf?: (
     model: string,
@@ -25,9 +25,6 @@ export interface Protocol {
   /** One decoder for each answer: what an event means may depend on those before it. */
   readonly makeDecode: () => Decode
 }
-
-export const bearer = (key: string | null): Readonly<Record<string, string>> =>
-  key === null ? {} : { authorization: `Bearer ${key}` }
 
 /**
  * Adds the tools to the JSON of a request. Their own JSON is kept: it is most of a short request, and nearly all requests offer the same

@@ -37,8 +37,11 @@ const ProviderEntry = Schema.Struct({
   /** Requests at once. */
   concurrentMax: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100_000 })))
 }).check(
-  Schema.makeFilter(({ headers = {}, protocol }) =>
-    protocolHeaders(protocols[protocol])
+  Schema.makeFilter(({ baseUrl, headers = {}, keyVariable, protocol }) =>
+    Option.match(webUrl(baseUrl), {
+      onNone: () => [],
+      onSome: (url) => protocolHeaders(protocols[protocol], url, keyVariable !== undefined)
+    })
       .filter((name) => Object.hasOwn(headers, name))
       .map((name) => ({
         path: ["headers", name],

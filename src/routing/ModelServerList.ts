@@ -2,6 +2,7 @@ import { Array as Arr, Deferred, Effect, Latch, type Scope, Option, Schema } fro
 import type { ModelSpec } from "../domain/Model.ts"
 import { adviceOnFault, AnswerMalformed, type Fault } from "../providers/Fault.ts"
 import { endpointOf, type ModelServer } from "../providers/ModelServer.ts"
+import { isOpenAi } from "../providers/OpenAiHosts.ts"
 import type { Upstream, Endpoint } from "../providers/Upstream.ts"
 import { decodeModelList, type ListedSpec, specsOfList, specsOfNames } from "./ModelList.ts"
 
@@ -206,7 +207,7 @@ const completeList = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadonlyArray<ListedSpec>> {
   const unknown = list.filter(({ contextWindow, isTrained }) => contextWindow === null || isTrained)
   const [first, ...others] = unknown.slice(0, limitRequestsMax)
-  if (first === undefined || server.baseUrl.hostname === "api.openai.com") return list
+  if (first === undefined || isOpenAi(server.baseUrl)) return list
   const started = yield* upstream
     .ask(ownEndpoint(server, "/props"))
     .pipe(Effect.flatMap(decodeProps), Effect.option)

@@ -103,6 +103,29 @@ describe("readCatalogFile", () => {
     })
   )
 
+  it.effect("takes the key of Azure in a header only where no variable holds it", () =>
+    Effect.gen(function* () {
+      const baseUrl = "https://example.openai.azure.com/openai/deployments/d?api-version=2024-10-21"
+      const headers = { "api-key": { variable: "AZURE_KEY" } }
+      const at = (more: object) => ({ ...catalog, providers: [{ ...provider, baseUrl, ...more }] })
+      const variables = { AZURE_KEY: "sesame" }
+      for (const given of [{ headers }, { keyVariable: "AZURE_KEY" }]) {
+        const { servers } = yield* read(at(given), variables)
+        const endpoints = servers.map((server) => endpointOf(server, "/chat/completions"))
+        assert.deepStrictEqual(endpoints[0], {
+          origin: "https://example.openai.azure.com",
+          path: "/openai/deployments/d/chat/completions?api-version=2024-10-21",
+          headers: { "content-type": "application/json", "api-key": "sesame" }
+        })
+      }
+      const invalid = yield* Effect.flip(read(at({ headers, keyVariable: "AZURE_KEY" }), variables))
+      assert.deepStrictEqual(
+        invalid.problems.map(({ path }) => path),
+        ["providers[0].headers.api-key"]
+      )
+    })
+  )
+
   it.effect("knows every protocol, and a provider's own limit on requests at once", () =>
     Effect.gen(function* () {
       const providers = protocolNames.map((protocol) => ({
