@@ -63,14 +63,26 @@ export const ProviderHealth = Schema.Struct({
 })
 export type ProviderHealth = typeof ProviderHealth.Type
 
+export const learnableParts = [
+  "tools",
+  "token_parameter",
+  "stream_options",
+  "cache_control",
+  "thinking_controls",
+  "encrypted_reasoning",
+  "reasoning_summary"
+] as const
+
 /** A part of the service's own that the server of a model refused, and that requests leave out until it is tried again. */
 const LearnedPart = Schema.Struct({
   /**
    * `tools`: the service's own tools aren't offered. `token_parameter`: the bound on the answer has its other name.
    * `stream_options`: the server isn't asked to count the tokens of a stream. `cache_control`: it isn't told what it may cache.
    * `thinking_controls`: it isn't asked for the text of what the model thinks, nor to drop what is no longer valid of it.
+   * `encrypted_reasoning`: it isn't asked for what the model thinks in the form that goes back to it. `reasoning_summary`: it isn't
+   * asked to sum that up.
    */
-  part: Schema.Literals(["tools", "token_parameter", "stream_options", "cache_control", "thinking_controls"]),
+  part: Schema.Literals(learnableParts),
   /** What the server said, bounded, without keys. */
   sentence: Schema.String,
   /** Seconds until the server is asked in full again. */
@@ -83,7 +95,9 @@ const learnedTexts: Readonly<Record<LearnedPart["part"], string>> = {
   token_parameter: "The bound on its answers is sent by the other name",
   stream_options: "It is not asked to count the tokens of streams",
   cache_control: "It is not told what it may cache",
-  thinking_controls: "It is not asked to show what the model thinks"
+  thinking_controls: "It is not asked to show what the model thinks",
+  encrypted_reasoning: "It is not asked for its reasoning in the form that later requests give back to it",
+  reasoning_summary: "It is not asked for summaries of its reasoning"
 }
 
 /** A sentence for operators. */

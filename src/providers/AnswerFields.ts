@@ -7,6 +7,7 @@ import type {
 } from "../domain/ModelCall.ts"
 import { effortOf, type Thinking, thinkingOf } from "./ClaudeModels.ts"
 import { type Dialect, offeredTools } from "./Dialect.ts"
+import { isReasoningModel } from "./OpenAiModels.ts"
 
 /** The fields that say how a model is to answer, in each protocol. Absent options are left to the model. */
 
@@ -78,7 +79,18 @@ export const chatFields = (request: ModelRequest, dialect: Dialect): Fields => {
   })
 }
 
-export const responsesFields = (request: ModelRequest, dialect: Dialect): Fields => {
+/** A summary is asked for where the model is sure to think: other servers and models refuse to sum up what isn't there. */
+const responsesReasoning = (
+  model: string,
+  { reasoningEffort: effort }: AnswerOptions,
+  { reasoningSummary }: Dialect
+): Fields | undefined => {
+  const thinks = effort === undefined ? isReasoningModel(model) === true : effort !== "none"
+  const fields = given({ effort, summary: reasoningSummary && thinks ? "auto" : undefined })
+  return Object.keys(fields).length === 0 ? undefined : fields
+}
+
+export const responsesFields = (model: string, request: ModelRequest, dialect: Dialect): Fields => {
   const options = optionsOf(request)
   const { toolChoice: choice } = options
   const format = formatIn(request, dialect)
@@ -89,7 +101,7 @@ export const responsesFields = (request: ModelRequest, dialect: Dialect): Fields
   return given({
     temperature: options.temperature,
     top_p: options.topP,
-    reasoning: options.reasoningEffort === undefined ? undefined : { effort: options.reasoningEffort },
+    reasoning: responsesReasoning(model, options, dialect),
     ...(offersTools(request, dialect)
       ? {
           tool_choice: typeof choice === "object" ? { type: "function", name: choice.name } : choice,

@@ -169,6 +169,9 @@ export class AnswerReader {
         for (const fragment of chunk.fragments) this.fragment(fragment)
         if (chunk.finish !== null) this.finished(chunk.finish)
         return
+      case "chunks":
+        for (const one of chunk.chunks) this.read(one)
+        return
       case "usage":
         if (chunk.usage !== null) this.usage = chunk.usage
         return

@@ -28,6 +28,10 @@ export interface Dialect {
   readonly thinkingControls: boolean
   /** Whether to send back what the model thought. */
   readonly thoughts: boolean
+  /** Whether to ask for what the model thinks in the encrypted form that goes back. Only Responses has it. */
+  readonly encryptedReasoning: boolean
+  /** Whether to ask for a summary of what the model thinks. Only Responses has it. */
+  readonly reasoningSummary: boolean
 }
 
 /**
@@ -56,7 +60,7 @@ export const isServicesOwn = ({ messages, options = {}, tools }: ModelRequest): 
     (message) =>
       message.role === "system" ||
       (message.role === "user" && (message.images ?? []).length === 0) ||
-      (message.role === "assistant" && message.toolCalls.length === 0)
+      (message.role === "assistant" && message.toolCalls.length === 0 && message.reasoning === undefined)
   )
 
 /** How servers name a field that they don't know, unlike one whose value they refuse. */

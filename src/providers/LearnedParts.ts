@@ -1,4 +1,4 @@
-import type { LearnedPart } from "../domain/Model.ts"
+import { learnableParts, type LearnedPart } from "../domain/Model.ts"
 import type { Dialect } from "./Dialect.ts"
 
 /** So long a model is asked without a part that its server refused; then it is asked in full again. */
@@ -10,10 +10,10 @@ const fields = {
   token_parameter: "tokenParameter",
   stream_options: "streamOptions",
   cache_control: "cacheControl",
-  thinking_controls: "thinkingControls"
+  thinking_controls: "thinkingControls",
+  encrypted_reasoning: "encryptedReasoning",
+  reasoning_summary: "reasoningSummary"
 } as const satisfies Record<LearnedPart["part"], keyof Dialect>
-
-const parts = ["tools", "token_parameter", "stream_options", "cache_control", "thinking_controls"] as const
 
 /** A dialect that was tried, and what the server said of the one before. */
 export interface Tried {
@@ -36,7 +36,7 @@ export class LearnedParts {
   learn(first: Dialect, tried: ReadonlyArray<Tried>, now: number): ReadonlyArray<LearnedPart> {
     const learned = tried.flatMap(({ dialect, sentence }, index) => {
       const before = tried[index - 1]?.dialect ?? first
-      return parts.flatMap((part): ReadonlyArray<Learned> => {
+      return learnableParts.flatMap((part): ReadonlyArray<Learned> => {
         const field = fields[part]
         if (before[field] === dialect[field]) return []
         return [{ part, change: { [field]: dialect[field] }, sentence, untilSeconds: now + learnedSeconds }]

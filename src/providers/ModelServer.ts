@@ -6,7 +6,8 @@ import { anthropicMessages } from "./AnthropicMessages.ts"
 import { type ChatFamilyName, familyDialect } from "./ChatFamilies.ts"
 import type { Dialect, TokenParameter } from "./Dialect.ts"
 import { openAiChat } from "./OpenAiChat.ts"
-import { isOpenAi } from "./OpenAiHosts.ts"
+import { isAzure, isOpenAi } from "./OpenAiHosts.ts"
+import { isReasoningModel } from "./OpenAiModels.ts"
 import { openAiResponses } from "./OpenAiResponses.ts"
 import type { Protocol } from "./Protocol.ts"
 import type { Endpoint } from "./Upstream.ts"
@@ -34,6 +35,8 @@ export interface ModelServer {
   readonly tokenParameter: TokenParameter | null
   /** The family that the operator names; null: as the host tells. Only Chat Completions has them. */
   readonly family: ChatFamilyName | null
+  /** Whether it is asked for encrypted reasoning and for summaries; null: as its host suggests. Only Responses has them. */
+  readonly encryptedReasoning: boolean | null
   /** Requests at once; null: as the setting says. */
   readonly concurrentMax: number | null
 }
@@ -69,6 +72,12 @@ export const secretsOf = ({ headers, key }: ModelServer): ReadonlyArray<Redacted
   ...Object.values(headers)
 ]
 
+/** Unknown servers of the protocol may refuse what only OpenAI's own have, and so do models that don't think. */
+const asksReasoning = ({ baseUrl, encryptedReasoning, protocol }: ModelServer, { id }: ModelSpec): boolean =>
+  protocol === openAiResponses &&
+  (encryptedReasoning ?? (isOpenAi(baseUrl) || isAzure(baseUrl))) &&
+  isReasoningModel(id) !== false
+
 /** The dialect of the first request. */
 export const firstDialect = (server: ModelServer, model: ModelSpec): Dialect => ({
   tokenParameter:
@@ -81,7 +90,9 @@ export const firstDialect = (server: ModelServer, model: ModelSpec): Dialect => 
   ...familyDialect(server.family, server.baseUrl.hostname),
   cacheControl: true,
   thinkingControls: true,
-  thoughts: true
+  thoughts: true,
+  encryptedReasoning: asksReasoning(server, model),
+  reasoningSummary: asksReasoning(server, model)
 })
 
 const headersMax = 32

@@ -1,7 +1,7 @@
 import { Predicate } from "effect"
 import type { FinishReason, ModelImage, ModelMessage, ModelRequest, ToolSpec } from "../domain/ModelCall.ts"
 import { dataUrl, offersTools, responsesFields, responsesLacks, withFormat } from "./AnswerFields.ts"
-import { adaptAnswer, type Dialect, offeredTools } from "./Dialect.ts"
+import { type Adapt, adaptAnswer, type Dialect, offeredTools, refusesField } from "./Dialect.ts"
 import { keyHeader } from "./OpenAiHosts.ts"
 import {
   type AnswerChunk,
@@ -20,6 +20,7 @@ import {
   type Protocol,
   makeWithTools
 } from "./Protocol.ts"
+import { makeReadReasoning, phaseBlock, phaseField, reasoningItems } from "./ResponsesReasoning.ts"
 import { imagesOf, messagesFor, mergeSameRole } from "./SentMessages.ts"
 import { decodeError, untypedError } from "./ServerError.ts"
 import { decodeCount, decodeOpenAiUsage } from "./TokenCounts.ts"
@@ -38,34 +39,44 @@ export const encodeResponsesRequest = (model: string, request: ModelRequest, dia
   const json = JSON.stringify({
     model,
     ...(instructions === "" ? {} : { instructions }),
-    input: mergeSameRole(rest).flatMap(encodeMessage),
+    input: mergeMessages(rest).flatMap((message) => encodeMessage(message, dialect)),
     stream: true,
     store: false,
+    ...(dialect.encryptedReasoning ? { include: ["reasoning.encrypted_content"] } : {}),
     max_output_tokens: Math.max(outputTokensMin, request.maxOutputTokens),
-    ...responsesFields(request, dialect)
+    ...responsesFields(model, request, dialect)
   })
   return offersTools(request, dialect) ? withTools(json, offeredTools(request, dialect)) : json
 }
 
-/** The input items of a message: one for the text, and one for each call. */
-const encodeMessage = (message: ModelMessage): ReadonlyArray<object> => {
+/** Merges messages in a row of the same role, but for answers with reasoning: it stands directly before what it led to. */
+const mergeMessages = (messages: ReadonlyArray<ModelMessage>): ReadonlyArray<ModelMessage> => {
+  const starts = messages.flatMap((message, index) =>
+    index === 0 || (message.role === "assistant" && message.reasoning !== undefined) ? [index] : []
+  )
+  return starts.flatMap((start, index) => mergeSameRole(messages.slice(start, starts[index + 1])))
+}
+
+/** The input items of a message: one for the text, and one for each call, each behind what was thought before it. */
+const encodeMessage = (message: ModelMessage, dialect: Dialect): ReadonlyArray<object> => {
   switch (message.role) {
     case "system":
       return [{ role: "system", content: message.text }]
     case "user":
       return [{ role: "user", content: encodeContent(message.text, imagesOf(message)) }]
-    case "assistant":
+    case "assistant": {
+      const reasoning = dialect.thoughts ? message.reasoning : []
       return [
+        ...reasoningItems(reasoning),
         ...(message.text === "" && message.toolCalls.length > 0
           ? []
-          : [{ role: "assistant", content: message.text }]),
-        ...message.toolCalls.map((call) => ({
-          type: "function_call",
-          call_id: call.id,
-          name: call.name,
-          arguments: call.arguments
-        }))
+          : [{ role: "assistant", content: message.text, ...phaseField(reasoning) }]),
+        ...message.toolCalls.flatMap((call) => [
+          ...reasoningItems(dialect.thoughts ? call.reasoning : []),
+          { type: "function_call", call_id: call.id, name: call.name, arguments: call.arguments }
+        ])
       ]
+    }
     case "tool":
       return [{ type: "function_call_output", call_id: message.callId, output: message.text }]
   }
@@ -94,10 +105,37 @@ const encodeTool = (tool: ToolSpec): object => ({
 
 const withTools = makeWithTools(encodeTool)
 
+/** How servers refuse reasoning of earlier answers: the key may belong to another organization now, or the model be another one. */
+const refusesEarlier =
+  /invalid_encrypted_content|encrypted content\b.*\b(verified|decrypted|parsed)|\binput\[\d+\]\.(phase|summary|encrypted)|provided without its required/is
+
+/** How servers refuse to encrypt what a model thinks. */
+const refusesEncryption = /encrypted[_ ]content|\binclude\b/i
+
+/** How servers refuse a summary: OpenAI gives none to an organization that it has not verified. */
+const refusesSummary = /reasoning[._ ]summar/i
+
+/** Leaves out what the service adds about reasoning, one part after the other. An effort is a client's, and stays. */
+const adaptResponses: Adapt = (dialect, complaint, request) => {
+  if (dialect.thoughts && refusesEarlier.test(complaint)) {
+    return { ...dialect, thoughts: false }
+  }
+  if (dialect.encryptedReasoning && refusesEncryption.test(complaint)) {
+    return { ...dialect, encryptedReasoning: false }
+  }
+  const isSummaryAlone =
+    request.options?.reasoningEffort === undefined && refusesField(complaint, "reasoning")
+  if (dialect.reasoningSummary && (refusesSummary.test(complaint) || isSummaryAlone)) {
+    return { ...dialect, reasoningSummary: false }
+  }
+  return adaptAnswer(dialect, complaint, request)
+}
+
 /** Reads the events of one Responses stream, or one whole response. */
 const makeDecodeResponses = (): Decode => {
   /** The output indexes of calls whose arguments have begun. */
   const begun = new Set<number>()
+  const reasoning = makeReadReasoning()
 
   const decodeArguments = (event: Fields): AnswerChunk => {
     const index = decodeCount(event["output_index"])
@@ -107,9 +145,13 @@ const makeDecodeResponses = (): Decode => {
     return callDelta({ index, id: "", name: "", arguments: fragment })
   }
 
-  const decodeItem = (event: Fields): AnswerChunk => {
+  const decodeItem = (event: Fields, isDone: boolean): AnswerChunk => {
     const { item } = event
-    if (!Predicate.isObject(item) || item["type"] !== "function_call") return unknown
+    if (!Predicate.isObject(item)) return unknown
+    // The encrypted form is complete only at the end, and the phase must be known before the text.
+    if (item["type"] === "reasoning") return isDone ? reasoning.item(item) : unknown
+    if (item["type"] === "message") return isDone ? unknown : phaseBlock(item)
+    if (item["type"] !== "function_call") return unknown
     const index = decodeCount(event["output_index"])
     const call = decodeCall(item, index)
     if (index === null || call === undefined) return malformed("a tool call is not well-formed")
@@ -131,11 +173,12 @@ const makeDecodeResponses = (): Decode => {
       case "response.function_call_arguments.delta":
         return decodeArguments(event)
       case "response.output_item.added":
+        return decodeItem(event, false)
       case "response.output_item.done":
-        return decodeItem(event)
+        return decodeItem(event, true)
       case "response.reasoning_text.delta":
       case "response.reasoning_summary_text.delta":
-        return thinking
+        return reasoning.piece(event)
       case "response.completed":
         return decodeEnd(event["response"], "completed")
       case "response.incomplete":
@@ -166,7 +209,7 @@ const decodeCall = (item: Fields, index: number | null): CallFragment | undefine
     : undefined
 }
 
-const decodeEnd = (response: unknown, status: string): AnswerChunk => {
+const decodeEnd = (response: unknown, status: unknown): AnswerChunk => {
   if (!Predicate.isObject(response)) return malformed("a response is no object")
   const finish = decodeFinish(response, status)
   if (typeof finish === "object") return finish
@@ -193,33 +236,34 @@ const decodeFinish = (response: Fields, status: unknown): FinishReason | AnswerC
 }
 
 const decodeDocument = (response: Fields): AnswerChunk => {
-  const finish = decodeFinish(response, response["status"])
-  if (typeof finish === "object") return finish
   const { output } = response
+  const end = decodeEnd(response, response["status"])
+  if (end.type !== "delta") return end
   if (!Array.isArray(output)) return malformed("output is no list")
-  const fragments: Array<CallFragment> = []
-  let text = ""
-  let isRefusal = false
-  for (const [index, item] of output.entries()) {
-    if (!Predicate.isObject(item)) return malformed("an output item is no object")
-    if (item["type"] === "message") {
-      text += contentText(item["content"])
-      isRefusal ||= hasRefusal(item["content"])
+  const reasoning = makeReadReasoning()
+  const items = output.flatMap((item, index): ReadonlyArray<AnswerChunk> => {
+    if (!Predicate.isObject(item)) return [malformed("an output item is no object")]
+    switch (item["type"]) {
+      case "reasoning":
+        return [reasoning.item(item)]
+      case "message":
+        return [phaseBlock(item), decodeContent(item["content"])]
+      case "function_call": {
+        const call = decodeCall(item, index)
+        return [call === undefined ? malformed("a tool call is not well-formed") : callDelta(call)]
+      }
+      default:
+        return []
     }
-    if (item["type"] !== "function_call") continue
-    const call = decodeCall(item, index)
-    if (call === undefined) return malformed("a tool call is not well-formed")
-    fragments.push(call)
-  }
-  return {
-    ...thinking,
-    text,
-    fragments,
-    finish,
-    usage: decodeOpenAiUsage(response["usage"], "input", "output"),
-    ...(isRefusal ? { isRefusal } : {})
-  }
+  })
+  return items.find(({ type }) => type === "malformed") ?? { type: "chunks", chunks: [...items, end] }
 }
+
+const decodeContent = (content: unknown): AnswerChunk => ({
+  ...thinking,
+  text: contentText(content),
+  ...(hasRefusal(content) ? { isRefusal: true } : {})
+})
 
 const hasRefusal = (content: unknown): boolean =>
   Array.isArray(content) && content.some((part) => Predicate.isObject(part) && Boolean(part["refusal"]))
@@ -238,7 +282,7 @@ export const openAiResponses: Protocol = {
   path: "/responses",
   headers: keyHeader,
   encode: encodeResponsesRequest,
-  adapt: adaptAnswer,
+  adapt: adaptResponses,
   lacks: responsesLacks,
   makeDecode: makeDecodeResponses
 }

@@ -85,6 +85,8 @@ interface AnswerDelta {
  */
 export type AnswerChunk =
   | AnswerDelta
+  /** Of a whole answer, what its items would be in a stream. */
+  | { readonly type: "chunks"; readonly chunks: ReadonlyArray<AnswerChunk> }
   | { readonly type: "usage"; readonly usage: ModelUsage | null }
   | { readonly type: "done" | "unknown" }
   | ServerError

@@ -17,6 +17,7 @@ export const toolCallsAsText = (message: ModelMessage): ModelMessage => {
     case "user":
       return message
     case "assistant": {
+      if (message.toolCalls.length === 0) return message
       const calls = message.toolCalls.map((call) => `[called ${call.name} with ${call.arguments}]`)
       const text = [message.text, ...calls].filter((part) => part !== "").join("\n")
       return { role: "assistant", text, toolCalls: [] }
@@ -51,8 +52,9 @@ const withJoinedReasoning = (messages: ReadonlyArray<ModelMessage>): ReadonlyArr
     if (message.role !== "assistant") {
       alone = []
       joined.push(message)
-    } else if (message.reasoning !== undefined && saysNothing(message)) {
-      alone = [...alone, ...message.reasoning]
+    } else if (saysNothing(message)) {
+      // Also without reasoning, where it was another model's.
+      alone = [...alone, ...(message.reasoning ?? [])]
     } else {
       joined.push(
         alone.length === 0 ? message : { ...message, reasoning: [...alone, ...(message.reasoning ?? [])] }

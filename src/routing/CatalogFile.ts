@@ -34,6 +34,8 @@ const ProviderEntry = Schema.Struct({
   tokenParameter: Schema.optionalKey(Schema.Literals(["max_tokens", "max_completion_tokens"])),
   /** Whose rules the server follows, where its address doesn't tell. Only Chat Completions has such families. */
   dialect: Schema.optionalKey(Schema.Literals(chatFamilyNames)),
+  /** Only Responses has encrypted reasoning, and summaries of reasoning. */
+  encryptedReasoning: Schema.optionalKey(Schema.Boolean),
   /** Requests at once. */
   concurrentMax: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100_000 })))
 }).check(
@@ -153,12 +155,8 @@ const referenceProblems = ({ models, providerIds, providers }: Entries): Readonl
     path: `providers[${index}].id`,
     message: "Expected an id that no other provider has"
   })),
-  ...providers
-    .filter(({ entry }) => entry.tokenParameter !== undefined && entry.protocol !== "openai-chat")
-    .map(({ index }) => ({
-      path: `providers[${index}].tokenParameter`,
-      message: "Expected nothing, because only the protocol openai-chat has it"
-    })),
+  ...misplaced(providers, "tokenParameter", "openai-chat"),
+  ...misplaced(providers, "encryptedReasoning", "openai-responses"),
   ...repeated(models, (model) => JSON.stringify([model.provider, model.id])).map(({ index }) => ({
     path: `models[${index}].id`,
     message: "Expected an id that no other model of the provider has"
@@ -172,6 +170,19 @@ const referenceProblems = ({ models, providerIds, providers }: Entries): Readonl
       : [{ path: `models[${index}].maxOutputTokens`, message: "Expected no more than contextWindow" }])
   ])
 ]
+
+/** Fields of entries whose protocol has no use for them. */
+const misplaced = (
+  providers: ReadonlyArray<Placed<ProviderEntry>>,
+  field: "tokenParameter" | "encryptedReasoning",
+  protocol: ProviderEntry["protocol"]
+): ReadonlyArray<FileProblem> =>
+  providers
+    .filter(({ entry }) => entry[field] !== undefined && entry.protocol !== protocol)
+    .map(({ index }) => ({
+      path: `providers[${index}].${field}`,
+      message: `Expected nothing, because only the protocol ${protocol} has it`
+    }))
 
 /** The entries whose key an earlier one has. */
 const repeated = <Entry>(
@@ -204,6 +215,7 @@ const serverOf = Effect.fnUntraced(function* ({ entry, index }: Placed<ProviderE
     headers,
     tokenParameter: entry.tokenParameter ?? null,
     family: entry.dialect ?? null,
+    encryptedReasoning: entry.encryptedReasoning ?? null,
     concurrentMax: entry.concurrentMax ?? null
   }))
   return { server, problems }

@@ -126,5 +126,6 @@ const openAiServer = ({ openaiApiKey, openaiBaseUrl }: Settings["models"]): Mode
         headers: {},
         tokenParameter: null,
         family: null,
+        encryptedReasoning: null,
         concurrentMax: null
       }

@@ -32,6 +32,7 @@ const serverOf = (
   headers: {},
   tokenParameter: null,
   family: null,
+  encryptedReasoning: null,
   concurrentMax: null,
   ...more
 })

@@ -33,6 +33,8 @@ export const fullDialect: Dialect = {
   cacheControl: true,
   thinkingControls: true,
   thoughts: true,
+  encryptedReasoning: false,
+  reasoningSummary: false,
   reasoning: "returned",
   signsCalls: false
 }
@@ -58,6 +60,7 @@ export const serverAt = (
   headers: {},
   tokenParameter: null,
   family: null,
+  encryptedReasoning: null,
   concurrentMax: null,
   ...more
 })

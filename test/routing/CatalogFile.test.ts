@@ -126,6 +126,27 @@ describe("readCatalogFile", () => {
     })
   )
 
+  it.effect("takes fields of one protocol only for this protocol", () =>
+    Effect.gen(function* () {
+      const fields = [
+        ["openai-chat", "tokenParameter", "max_completion_tokens"],
+        ["openai-responses", "encryptedReasoning", true]
+      ] as const
+      for (const [own, field, value] of fields) {
+        const at = (protocol: string) => ({
+          ...catalog,
+          providers: [{ ...provider, protocol, [field]: value }]
+        })
+        assert.deepInclude((yield* read(at(own))).servers[0], { [field]: value })
+        const invalid = yield* Effect.flip(read(at("anthropic")))
+        assert.deepStrictEqual(
+          invalid.problems.map(({ message, path }) => [path, message]),
+          [[`providers[0].${field}`, `Expected nothing, because only the protocol ${own} has it`]]
+        )
+      }
+    })
+  )
+
   it.effect("knows every protocol, and a provider's own limit on requests at once", () =>
     Effect.gen(function* () {
       const providers = protocolNames.map((protocol) => ({
