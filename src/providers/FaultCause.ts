@@ -39,6 +39,9 @@ const temporaryStatuses: ReadonlySet<number> = new Set([408, 425])
 /** An address or a model that isn't there, or that moved. */
 const misconfiguredStatuses: ReadonlySet<number> = new Set([404, 405, 410])
 
+/** A field that a key may not use, such as OpenAI's summaries of reasoning: the request can do without it. */
+const refusedField = /\bunsupported_(value|parameter)\b/
+
 const unnamed: ServerError = { type: "error", label: "", message: "" }
 
 /** What a status that isn't a success means, together with what the body says of the error. */
@@ -92,7 +95,7 @@ const kindOf = (status: number, { label, message }: ServerError) => {
   // Some servers fail on what they should refuse.
   if (contextLength.test(text)) return ContextExceeded
   if (status >= 500 || temporaryStatuses.has(status)) return failureKind(label, unquoted)
-  if (keyRefusal.test(unquoted)) return KeyRejected
+  if (keyRefusal.test(unquoted)) return refusedField.test(label) ? RequestRejected : KeyRejected
   if (contentRefusal.test(unquoted)) return ContentRefused
   return unknownModel.test(unquoted) ? Misconfigured : RequestRejected
 }

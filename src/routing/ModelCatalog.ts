@@ -3,6 +3,8 @@ import type { ProviderHealth } from "../domain/Model.ts"
 import { callDemoModel, demoModel } from "../providers/DemoModel.ts"
 import type { ModelServer } from "../providers/ModelServer.ts"
 import { openAiChat } from "../providers/OpenAiChat.ts"
+import { isOpenAi } from "../providers/OpenAiHosts.ts"
+import { openAiResponses } from "../providers/OpenAiResponses.ts"
 import { makeProviderCircuits } from "../providers/ProviderCircuit.ts"
 import { ProviderGate } from "../providers/ProviderGate.ts"
 import { makeUpstream, type Upstream } from "../providers/Upstream.ts"
@@ -115,17 +117,25 @@ export const unusedModelSettings = (settings: Settings["models"]): string | null
     : "OPENAI_MODEL is set, but neither OPENAI_BASE_URL nor OPENAI_API_KEY is, so it is not used."
 }
 
-const openAiServer = ({ openaiApiKey, openaiBaseUrl }: Settings["models"]): ModelServer | null =>
-  openaiBaseUrl === null && openaiApiKey === null
-    ? null
-    : {
-        provider: "openai",
-        protocol: openAiChat,
-        baseUrl: new URL(openaiBaseUrl ?? openAiBaseUrl),
-        key: openaiApiKey,
-        headers: {},
-        tokenParameter: null,
-        family: null,
-        encryptedReasoning: null,
-        concurrentMax: null
-      }
+/**
+ * The server that the settings name, if they name one. OpenAI itself is asked by Responses, because its models have no tools beside
+ * their reasoning on Chat Completions.
+ */
+export const openAiServer = ({
+  openaiApiKey,
+  openaiBaseUrl
+}: Pick<Settings["models"], "openaiApiKey" | "openaiBaseUrl">): ModelServer | null => {
+  if (openaiBaseUrl === null && openaiApiKey === null) return null
+  const baseUrl = new URL(openaiBaseUrl ?? openAiBaseUrl)
+  return {
+    provider: "openai",
+    protocol: isOpenAi(baseUrl) ? openAiResponses : openAiChat,
+    baseUrl,
+    key: openaiApiKey,
+    headers: {},
+    tokenParameter: null,
+    family: null,
+    encryptedReasoning: null,
+    concurrentMax: null
+  }
+}

@@ -106,7 +106,7 @@ export const settingsTable = {
   models: {
     file: optional("PARLEY_MODELS_FILE", Text.readableFile, "/etc/parley/models.json", "Catalog of providers and models"),
     openaiBaseUrl: optional("OPENAI_BASE_URL", Text.httpUrl, "http://127.0.0.1:8000/v1",
-      "A server that speaks OpenAI Chat Completions, for use without a catalog"),
+      "A server that speaks OpenAI Chat Completions, for use without a catalog; OpenAI itself is asked by Responses"),
     openaiApiKey: secret("OPENAI_API_KEY", Text.visibleText(1, 4_096), "sk-YOUR_KEY",
       "API key of the server at OPENAI_BASE_URL"),
     openaiModel: optional("OPENAI_MODEL", Text.modelNames, "gpt-oss-20b",

@@ -7,7 +7,7 @@ import { Context, Effect, Exit, Fiber, Layer, Redacted, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { describe as describeFailure } from "../../src/api/Failure.ts"
 import { protocolNames } from "../../src/providers/ModelServer.ts"
-import { ModelCatalog, unusedModelSettings } from "../../src/routing/ModelCatalog.ts"
+import { ModelCatalog, openAiServer, unusedModelSettings } from "../../src/routing/ModelCatalog.ts"
 import { Router } from "../../src/routing/Router.ts"
 import { AppConfig, type Settings } from "../../src/settings/AppConfig.ts"
 import {
@@ -81,6 +81,20 @@ describe("ModelCatalog", () => {
       assert.strictEqual(headers.authorization, "Bearer sk-1")
     })
   )
+
+  it.each([
+    [null, "openai-responses"],
+    ["https://api.openai.com/v1", "openai-responses"],
+    ["https://eu.api.openai.com/v1", "openai-responses"],
+    ["https://api.openai.com.example/v1", "openai-chat"],
+    ["https://example.openai.azure.com/openai/v1", "openai-chat"],
+    ["http://127.0.0.1:8000/v1", "openai-chat"]
+  ] as const)("asks the server at %s by %s", (openaiBaseUrl, protocol) => {
+    const server = openAiServer({ openaiApiKey: Redacted.make("sk-1"), openaiBaseUrl })
+    assert.strictEqual(server?.protocol.name, protocol)
+    assert.strictEqual(server?.baseUrl.href, openaiBaseUrl ?? "https://api.openai.com/v1")
+    assert.isNull(openAiServer({ openaiApiKey: null, openaiBaseUrl: null }))
+  })
 
   it.effect("knows named models from the start while the server is unavailable", () =>
     Effect.gen(function* () {
