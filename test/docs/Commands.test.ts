@@ -139,6 +139,7 @@ const languages = [
   "yaml",
   "sql",
   "ts",
+  "js",
   "python",
   "ini",
   "nginx",
