@@ -11,7 +11,9 @@ export const Opaque = Schema.Struct({
   /** The protocol, the address of the server, and the model. */
   origin: Schema.String,
   /** What the protocol makes of it, as JSON; "" where there is nothing but that the model made it. */
-  data: Schema.String
+  data: Schema.String,
+  /** Of a call, the id that its server gave it. What a server thought may name it. */
+  callId: Schema.optionalKey(Schema.String)
 })
 export type Opaque = typeof Opaque.Type
 

@@ -1,6 +1,6 @@
 import { Option, Predicate, Schema } from "effect"
 import type { ModelMessage, Reasoning, ToolCall } from "../domain/ModelCall.ts"
-import type { Dialect } from "./Dialect.ts"
+import type { Adapt, Dialect } from "./Dialect.ts"
 import { type Fields, type ThoughtBlock } from "./Protocol.ts"
 import { toolCallsAsText } from "./SentMessages.ts"
 
@@ -141,8 +141,11 @@ const reasoningOf = ({ reasoning = [], toolCalls }: AssistantMessage): ReadonlyA
 ]
 
 /** The fields of a message that give back what was thought in it, as its server wants it. */
-export const reasoningFields = (message: AssistantMessage, { reasoning: manner }: Dialect): Fields => {
-  if (manner === "never") return {}
+export const reasoningFields = (
+  message: AssistantMessage,
+  { reasoning: manner, thoughts }: Dialect
+): Fields => {
+  if (manner === "never" || !thoughts) return {}
   const all = reasoningOf(message).map((one) => ({ text: one.text, returned: returnedOf(one) }))
   const details = all.flatMap(({ returned }) => returned.reasoning_details ?? [])
   const blocks = all.flatMap(({ returned }) => returned.thinking_blocks ?? [])
@@ -158,9 +161,10 @@ export const reasoningFields = (message: AssistantMessage, { reasoning: manner }
 }
 
 /** The content of a message, where thoughts are chunks of it; null for servers that keep them apart. */
-export const contentWithThoughts = (message: AssistantMessage, { reasoning: manner }: Dialect) => {
+export const contentWithThoughts = (message: AssistantMessage, dialect: Dialect) => {
+  const { reasoning: manner } = dialect
   const thoughts = reasoningOf(message).filter((one) => returnedOf(one).field === "content")
-  if (thoughts.length === 0 || manner === "never") return null
+  if (thoughts.length === 0 || manner === "never" || !dialect.thoughts) return null
   return [
     ...thoughts.map(({ text }) => ({ type: "thinking", thinking: [{ type: "text", text }] })),
     ...(message.text === "" ? [] : [{ type: "text", text: message.text }])
@@ -192,11 +196,23 @@ const lacksReasoning = (message: ModelMessage): message is AssistantMessage =>
   message.toolCalls.length > 0 &&
   !reasoningOf(message).some(({ text }) => text !== "")
 
-/** The messages with rounds as text, of which the server demands what was thought and it isn't known. */
+/** How servers complain about a round of calls whose reasoning or signature they miss, or don't take. */
+const aboutReasoning = /thought_signature|reasoning_content|reasoning_details|thinking_blocks/i
+
+/** The dialect without the reasoning of earlier messages, for one request; null where the complaint is about something else. */
+export const withoutThoughts: Adapt = (dialect, complaint, { messages }) =>
+  dialect.thoughts &&
+  aboutReasoning.test(complaint) &&
+  messages.some((message) => message.role === "assistant" && message.toolCalls.length > 0)
+    ? { ...dialect, thoughts: false }
+    : null
+
+/** The messages with rounds as text, of which the server demands what was thought and it isn't known; or with all, where it took none. */
 export const withDemandedReasoning = (
   messages: ReadonlyArray<ModelMessage>,
-  { reasoning }: Dialect
+  { reasoning, thoughts }: Dialect
 ): ReadonlyArray<ModelMessage> => {
+  if (!thoughts) return messages.map(toolCallsAsText)
   if (reasoning !== "demanded") return messages
   let isText = false
   return messages.map((message) => {

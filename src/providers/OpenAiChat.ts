@@ -14,7 +14,8 @@ import {
   ChatThoughts,
   contentWithThoughts,
   reasoningFields,
-  withDemandedReasoning
+  withDemandedReasoning,
+  withoutThoughts
 } from "./ChatReasoning.ts"
 import {
   type Adapt,
@@ -126,7 +127,7 @@ const adaptChatDialect: Adapt = (dialect, complaint, request) => {
   if (refusesField(complaint, dialect.tokenParameter)) {
     return { ...dialect, tokenParameter: otherTokenParameter(dialect.tokenParameter) }
   }
-  return adaptAnswer(dialect, complaint, request)
+  return withoutThoughts(dialect, complaint, request) ?? adaptAnswer(dialect, complaint, request)
 }
 
 const otherTokenParameter = (parameter: TokenParameter): TokenParameter =>

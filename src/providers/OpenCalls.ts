@@ -1,4 +1,4 @@
-import type { Reasoning, ToolCall } from "../domain/ModelCall.ts"
+import { callIdCharactersMax, type Reasoning, type ToolCall } from "../domain/ModelCall.ts"
 import type { CallFragment } from "./Protocol.ts"
 
 const toolCallsMax = 128
@@ -52,7 +52,7 @@ export class OpenCalls {
       id: call.id === "" ? `call_${position}` : call.id,
       name: call.name,
       arguments: call.arguments.trim() === "" ? "{}" : call.arguments,
-      opaque: { origin: this.origin, data: call.data },
+      opaque: { origin: this.origin, data: call.data, ...(isKept(call.id) ? { callId: call.id } : {}) },
       ...(call.reasoning.length === 0 ? {} : { reasoning: call.reasoning })
     }
   }
@@ -71,6 +71,8 @@ export class OpenCalls {
     return call
   }
 }
+
+const isKept = (id: string): boolean => id !== "" && id.length <= callIdCharactersMax
 
 /**
  * Some servers give every call the same index, or none: a new id begins another call, as does a name without an index. Others give

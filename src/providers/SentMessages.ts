@@ -84,6 +84,28 @@ export const readableBy = (
     }
   })
 
+/**
+ * The messages with the ids that the server itself gave its calls, which some servers want back as they were. An id that the
+ * server gave several calls stands for none of them.
+ */
+export const withServersIds = (messages: ReadonlyArray<ModelMessage>): ReadonlyArray<ModelMessage> => {
+  const given = messages.flatMap((message) => (message.role === "assistant" ? message.toolCalls : []))
+  const counts = new Map<string, number>()
+  for (const { id, opaque } of given)
+    for (const one of new Set([id, opaque?.callId ?? id])) counts.set(one, (counts.get(one) ?? 0) + 1)
+  const renamed = new Map<string, string>()
+  for (const { id, opaque } of given) {
+    const own = opaque?.callId
+    if (own !== undefined && own !== id && counts.get(own) === 1 && counts.get(id) === 1) renamed.set(id, own)
+  }
+  const idOf = (id: string) => renamed.get(id) ?? id
+  return messages.map((message) => {
+    if (message.role === "tool") return { ...message, callId: idOf(message.callId) }
+    if (message.role !== "assistant" || message.toolCalls.length === 0) return message
+    return { ...message, toolCalls: message.toolCalls.map((call) => ({ ...call, id: idOf(call.id) })) }
+  })
+}
+
 const isOf =
   (origin: string) =>
   ({ opaque }: { readonly opaque?: Opaque | null }): boolean =>

@@ -34,7 +34,7 @@ import {
 import type { ProviderGate } from "./ProviderGate.ts"
 import { sentenceOf, withoutPrompt } from "./ProviderSentence.ts"
 import { retryBudget, retryWait } from "./Retry.ts"
-import { readableBy } from "./SentMessages.ts"
+import { readableBy, withServersIds } from "./SentMessages.ts"
 import { countPromptTokens, countTokens } from "./Tokenizer.ts"
 import type { Endpoint, Upstream } from "./Upstream.ts"
 
@@ -168,7 +168,7 @@ const send = (
     const { gate, model, options, request, server, upstream } = call
     const origin = originOf(server, model.id)
     const reader = new AnswerReader(server.protocol.makeDecode(), origin)
-    const readable = { ...request, messages: readableBy(origin, request.messages) }
+    const readable = { ...request, messages: withServersIds(readableBy(origin, request.messages)) }
     const exchange = new Exchange(reader, {
       timeouts,
       count: () => estimate(request, reader),

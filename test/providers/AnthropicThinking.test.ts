@@ -103,7 +103,7 @@ const call = (id: string, ...before: ReadonlyArray<Block>): ModelPart => ({
     id,
     name: "calc",
     arguments: "{}",
-    opaque: { origin, data: "" },
+    opaque: { origin, data: "", callId: id },
     ...(before.length === 0 ? {} : { reasoning: before.map(reasoning) })
   }
 })

@@ -194,6 +194,25 @@ describe("what a model thinks, in Chat Completions", () => {
     assert.deepInclude(sent(own, "moonshot")[1], { reasoning_content: "I add." })
   })
 
+  it("goes as text for one request where the server refuses it", () => {
+    const request = { messages: own, maxOutputTokens: 9, tools }
+    const said = [
+      "Function call is missing a thought_signature in functionCall parts.",
+      "The `reasoning_content` in the thinking mode must be passed back to the API.",
+      "property 'reasoning_content' is unsupported"
+    ]
+    for (const complaint of said) {
+      const dialect = openAiChat.adapt(fullDialect, complaint, request)
+      assert.deepStrictEqual(dialect, { ...fullDialect, thoughts: false })
+      const encoded = encodeChatRequest("m", request, dialect ?? fullDialect)
+      assert.deepStrictEqual(decodeSent(JSON.parse(encoded)).messages[1], {
+        role: "assistant",
+        content: "[called calc with {}]"
+      })
+      assert.isNull(openAiChat.adapt(dialect ?? fullDialect, complaint, request))
+    }
+  })
+
   it("a call that another model made has what stands for a signature", () => {
     const [, message] = sent(foreign, "gemini")
     assert.deepStrictEqual(message?.["tool_calls"], [

@@ -127,7 +127,7 @@ describe("OpenAiResponses, the answer", () => {
       assert.deepStrictEqual(read(...events, completed).parts, [
         {
           type: "tool_call",
-          call: { id: "c1", name: "calc", arguments: "[1]", opaque: { origin, data: "" } }
+          call: { id: "c1", name: "calc", arguments: "[1]", opaque: { origin, data: "", callId: "c1" } }
         }
       ])
     }

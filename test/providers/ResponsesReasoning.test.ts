@@ -54,7 +54,7 @@ const toolCall = (id: string, ...before: ReadonlyArray<Reasoning>): ModelPart =>
     id,
     name: "calc",
     arguments: "{}",
-    opaque: { origin, data: "" },
+    opaque: { origin, data: "", callId: id },
     ...(before.length === 0 ? {} : { reasoning: before })
   }
 })

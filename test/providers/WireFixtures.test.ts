@@ -39,7 +39,7 @@ const text = (...texts: ReadonlyArray<string>): ReadonlyArray<ModelPart> =>
 
 const call = (id: string, name: string, args: string): ModelPart => ({
   type: "tool_call",
-  call: { id, name, arguments: args, opaque: { origin, data: "" } }
+  call: { id, name, arguments: args, opaque: { origin, data: "", callId: id } }
 })
 
 const tide = text("High tide", " is at 6 – see the board.")
