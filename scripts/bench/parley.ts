@@ -67,7 +67,7 @@ export const parleyRecipe = ({ directory, entry, profile, upstreamPort }: Parley
 const socketsSetting = "unix_socket_directories="
 
 /** The embedded database of a running service, as a URL: it tells PostgreSQL on its command line where its socket is. */
-export const databaseUrl = (pid: number): string => {
+const databaseUrl = (pid: number): string => {
   const words = descendants(pid).flatMap((mark) => commandWords(mark.pid))
   const directory = words.find((word) => word.startsWith(socketsSetting))?.slice(socketsSetting.length)
   if (directory === undefined) throw new Error("the service has no embedded database")

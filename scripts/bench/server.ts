@@ -63,10 +63,6 @@ export class OwnServer implements Server {
     }
   }
 
-  get log(): string {
-    return this.started === null ? "" : this.fleet.log(this.started)
-  }
-
   get pid(): number {
     return this.started?.pid ?? Number.NaN
   }
