@@ -87,7 +87,7 @@ const commands = {
   dev: (args) => runNode([...envFile(), "--watch", join(root, "src/main.ts"), ...args]),
   "dev:app": (args) => inProject(["node_modules/vite/bin/vite.js", ...args]),
   bench: ([first, ...rest]) =>
-    ["abuse", "ci", "files", "retrieval", "scale"].includes(first)
+    ["abuse", "ci", "retrieval", "scale"].includes(first)
       ? inProject([`scripts/bench/${first}.ts`, ...rest])
       : inProject(["scripts/bench/bench.ts", ...(first === undefined ? [] : [first, ...rest])]),
   format: (args) => inProject([oxfmt, ...args]),

@@ -6,8 +6,6 @@ import { experiments } from "./figures.ts"
 export interface Options {
   readonly runs: number
   readonly quick: boolean
-  /** Of a file that is uploaded; null for the usual size. */
-  readonly mebibytes: number | null
   readonly only: ReadonlyArray<string>
   readonly out: string | null
   readonly pin: boolean
@@ -63,7 +61,6 @@ export const readOptions = (args: ReadonlyArray<string>): Options | null => {
       help: { type: "boolean", short: "h", default: false },
       runs: { type: "string" },
       quick: { type: "boolean", default: false },
-      mebibytes: { type: "string" },
       only: { type: "string" },
       out: { type: "string" },
       "no-pin": { type: "boolean", default: false },
@@ -89,7 +86,6 @@ export const readOptions = (args: ReadonlyArray<string>): Options | null => {
   return {
     runs: values.runs === undefined ? (values.quick ? 3 : 5) : wholeNumber("runs", values.runs),
     quick: values.quick,
-    mebibytes: values.mebibytes === undefined ? null : wholeNumber("mebibytes", values.mebibytes),
     only,
     out: values.out ?? null,
     pin: !values["no-pin"],
