@@ -6,7 +6,7 @@ import { directive } from "./directive.ts"
 import { build, parleyRecipe } from "./parley.ts"
 import { residentKibibytes } from "./procfs.ts"
 import { asProgram, program, type Rig, say, withRig } from "./rig.ts"
-import { OwnServer } from "./server.ts"
+import { Server } from "./server.ts"
 
 /**
  * Measures the wait of another organization's user while one user sends what is expensive to answer.
@@ -153,7 +153,7 @@ const measure = async ({ directory, fleet, upstreamPort }: Rig): Promise<boolean
     PARLEY_USER_REQUESTS_PER_MINUTE: __,
     ...environment
   } = recipe.environment
-  const server = new OwnServer(fleet, {
+  const server = new Server(fleet, {
     ...recipe,
     environment: { ...environment, PARLEY_ADMIN_KEY: adminKey, PARLEY_USER_REQUESTS_PER_MINUTE: "60000" }
   })
@@ -192,4 +192,4 @@ const measure = async ({ directory, fleet, upstreamPort }: Rig): Promise<boolean
   return isHeld
 }
 
-await asProgram(() => withRig(null, 0, measure))
+await asProgram(() => withRig(null, measure))

@@ -1,23 +1,69 @@
 import { writeFileSync } from "node:fs"
 import { availableParallelism, cpus } from "node:os"
-import { fileURLToPath } from "node:url"
-import { compare, type Comparison, usualRepeatsMax } from "./comparison.ts"
-import { experiments, fullScale, holdable, quickScale, type ReferenceName, type Scale } from "./figures.ts"
+import { parseArgs } from "node:util"
+import { compare, usualRepeatsMax } from "./comparison.ts"
+import { experiments, fullScale, holdable, quickScale, type Scale } from "./figures.ts"
 import { coresToUse } from "./fleet.ts"
-import { changes, keepLast, lastAfter, readLast } from "./lastResult.ts"
-import { help, type Options, readOptions } from "./options.ts"
 import { build, parleyRecipe } from "./parley.ts"
 import { quietOf } from "./quiet.ts"
-import { table, type Result } from "./report.ts"
-import { asProgram, note, type Rig, say, startRaw, startReferences, withRig } from "./rig.ts"
-import { type Check, evenChecks, handicapChecks, handicaps } from "./selfCheck.ts"
-import { OtherServer, OwnServer } from "./server.ts"
+import { type Result, table } from "./report.ts"
+import { asProgram, note, type Rig, say, startReferences, withRig } from "./rig.ts"
+import { Server } from "./server.ts"
 
 /** The benchmark: starts the servers, drives the load, says how they compare, and leaves nothing running. */
 
-const scaleOf = (options: Options): Scale => {
-  const base = options.quick ? quickScale : fullScale
-  const wanted = options.streams ?? base.heldStreams
+const ids = experiments.map(({ id }) => id)
+
+const help = `Measures Parley beside a plain node:http translator (raw), in one run. Linux only.
+
+  npm run bench                        everything, medians of 5: about ten minutes
+  npm run bench -- --quick             shorter loads, medians of 3
+
+  --runs N          runs of each figure on each side (5)
+  --only A,B        of ${ids.join(", ")}
+  --streams N       open streams for the memory figure (5000)
+  --out FILE        writes all samples as JSON
+  --wait SECONDS    before each run, for others on this machine to become quiet, at most (20)
+  --strict          exit code 1 also when a figure misses its bound
+  --entry FILE      the program to measure, instead of building dist/main.js
+  --profile DIR     writes a V8 processor profile of that program there (not for figures: it costs time)`
+
+const wholeNumber = (name: string, text: string): number => {
+  const number = Number(text)
+  if (Number.isInteger(number) && number >= 1) return number
+  throw new Error(`--${name} takes a whole number above 0, not ${text}`)
+}
+
+const readOptions = () => {
+  const { values } = parseArgs({
+    options: {
+      help: { type: "boolean", short: "h", default: false },
+      runs: { type: "string" },
+      quick: { type: "boolean", default: false },
+      only: { type: "string", default: ids.join(",") },
+      streams: { type: "string" },
+      out: { type: "string" },
+      wait: { type: "string", default: "20" },
+      strict: { type: "boolean", default: false },
+      entry: { type: "string" },
+      profile: { type: "string" }
+    }
+  })
+  const only = values.only.split(",")
+  const unknown = only.filter((id) => !ids.includes(id))
+  if (unknown.length > 0) throw new Error(`--only knows ${ids.join(", ")}, but not ${unknown.join(", ")}`)
+  const base = values.quick ? quickScale : fullScale
+  return {
+    ...values,
+    only,
+    runs: wholeNumber("runs", values.runs ?? (values.quick ? "3" : "5")),
+    waitSeconds: wholeNumber("wait", values.wait),
+    scale: scaleOf(base, wholeNumber("streams", values.streams ?? String(base.heldStreams)))
+  }
+}
+type Options = ReturnType<typeof readOptions>
+
+const scaleOf = (base: Scale, wanted: number): Scale => {
   const heldStreams = holdable(wanted)
   if (heldStreams < wanted) {
     say(`note: ${heldStreams} streams are held, not ${wanted}: no process may have more files open here`)
@@ -25,120 +71,52 @@ const scaleOf = (options: Options): Scale => {
   return { ...base, heldStreams }
 }
 
-interface Bench extends Rig {
-  readonly options: Options
-  readonly scale: Scale
-}
-
-const comparison = (
-  bench: Bench,
-  measured: Comparison["measured"],
-  references: Comparison["references"]
-): Comparison => ({
-  measured,
-  references,
-  loader: bench.loader,
-  scale: bench.scale,
-  runs: bench.options.runs,
-  only: bench.options.only,
-  quiet: quietOf(bench.fleet, bench.options.waitSeconds),
-  repeatsMax: usualRepeatsMax,
-  say: note
-})
-
-/** Each translator against another of its own kind, and against one with handicaps. */
-const selfCheck = async (bench: Bench): Promise<boolean> => {
-  const references = await startReferences(bench)
-  const results: Array<Result> = []
-  const checks: Array<Check> = []
-  for (const kind of Object.keys(references) as ReadonlyArray<ReferenceName>) {
-    const { name } = references[kind]
-    const ofKind = experiments.filter(({ reference }) => reference === kind).map(({ id }) => id)
-    const only = bench.options.only.filter((id) => ofKind.includes(id))
-    if (only.length === 0) continue
-    const same = await startRaw(bench, kind, `${name}-again`)
-    const slow = await startRaw(bench, kind, `${name}-slowed`, handicaps)
-    const even = await compare({ ...comparison(bench, same, references), only })
-    const worse = await compare({ ...comparison(bench, slow, references), only })
-    say(`${table(even, same.name, name)}\n\n${table(worse, slow.name, name)}\n`)
-    checks.push(...evenChecks(even), ...handicapChecks(worse))
-    results.push(...even, ...worse)
-  }
-  for (const check of checks) say(`${check.held ? "ok  " : "FAIL"}  ${check.text}`)
-  writeOut(bench, results)
-  return checks.every((check) => check.held)
-}
-
-const measuredServer = async (bench: Bench): Promise<OwnServer | OtherServer> => {
-  const { directory, fleet, options, upstreamPort } = bench
-  if (options.target !== null) {
-    const { hostname, port } = options.target
-    const target = {
-      host: hostname,
-      port: Number(port || 80),
-      path: options.path,
-      key: options.key,
-      numbered: false
-    }
-    return new OtherServer(target, options.pid)
-  }
+const benchmark = async (rig: Rig, options: Options): Promise<boolean> => {
+  const { directory, fleet, loader, upstreamPort } = rig
+  const references = await startReferences(rig)
   const entry = options.entry ?? build()
-  const server = new OwnServer(
+  const measured = new Server(
     fleet,
-    parleyRecipe({ entry, profile: options.profile, upstreamPort, directory })
+    parleyRecipe({ entry, profile: options.profile ?? null, upstreamPort, directory })
   )
-  await server.start()
-  return server
-}
-
-const benchmark = async (bench: Bench): Promise<boolean> => {
-  const { options } = bench
-  const references = await startReferences(bench)
-  const measured = await measuredServer(bench)
-  const results = await compare(comparison(bench, measured, references))
+  await measured.start()
+  const results = await compare({
+    measured,
+    references,
+    loader,
+    scale: options.scale,
+    runs: options.runs,
+    only: options.only,
+    quiet: quietOf(fleet, options.waitSeconds),
+    repeatsMax: usualRepeatsMax,
+    say: note
+  })
   say(table(results, measured.name, "raw"))
-  writeOut(bench, results)
-  if (options.target === null) compareWithLast(options, results)
+  if (options.out !== undefined) writeOut(options.out, rig, options, results)
   const bad = options.strict ? ["failed", "missed"] : ["failed"]
   return results.every((result) => !bad.includes(result.verdict))
 }
 
-/** The last results of each scale lie beside each other: shorter loads have other values. */
-const compareWithLast = ({ quick }: Options, results: ReadonlyArray<Result>): void => {
-  const file = fileURLToPath(new URL(`../../.bench/${quick ? "quick" : "full"}.json`, import.meta.url))
-  const last = readLast(file)
-  const lines = changes(last, results)
-  if (lines.length > 0) say(`\nSince the last run here:\n${lines.join("\n")}`)
-  keepLast(file, lastAfter(last, results, new Date().toISOString()))
-}
-
-const writeOut = (bench: Bench, results: ReadonlyArray<Result>): void => {
-  const { fleet, options, scale } = bench
-  if (options.out === null) return
+const writeOut = (
+  file: string,
+  { fleet }: Rig,
+  { runs, scale }: Options,
+  results: ReadonlyArray<Result>
+): void => {
   const machine = {
     processor: cpus()[0]?.model ?? "",
     processors: availableParallelism(),
     pinned: fleet.cores
   }
-  const report = {
-    at: new Date().toISOString(),
-    node: process.version,
-    machine,
-    runs: options.runs,
-    scale,
-    results
-  }
-  writeFileSync(options.out, `${JSON.stringify(report, null, 2)}\n`)
+  const report = { at: new Date().toISOString(), node: process.version, machine, runs, scale, results }
+  writeFileSync(file, `${JSON.stringify(report, null, 2)}\n`)
 }
 
 await asProgram(async () => {
-  const options = readOptions(process.argv.slice(2))
-  if (options === null) {
+  const options = readOptions()
+  if (options.help) {
     say(help)
     return true
   }
-  return withRig(coresToUse(options.pin), options.upstreamPort, (rig) => {
-    const bench: Bench = { ...rig, options, scale: scaleOf(options) }
-    return options.selfCheck ? selfCheck(bench) : benchmark(bench)
-  })
+  return withRig(coresToUse(), (rig) => benchmark(rig, options))
 })

@@ -7,7 +7,7 @@ import { quietOf } from "./quiet.ts"
 import { bestOf, judge, lineOf, readFiguresOfRecord, recordAfter, writeFiguresOfRecord } from "./record.ts"
 import { type Result, table } from "./report.ts"
 import { asProgram, note, program, type Rig, say, startReferences, withRig } from "./rig.ts"
-import { OwnServer } from "./server.ts"
+import { Server } from "./server.ts"
 
 /**
  * The main ratios in two minutes, beside those in the repository: fails when one is worse by `worseningMax`.
@@ -57,7 +57,7 @@ const holds = async (comparison: Comparison): Promise<boolean> => {
 const run = async (rig: Rig): Promise<boolean> => {
   const { directory, fleet, loader, upstreamPort } = rig
   const recipe = parleyRecipe({ entry: build(), profile: null, upstreamPort, directory })
-  const measured = new OwnServer(fleet, recipe)
+  const measured = new Server(fleet, recipe)
   await measured.start()
   const comparison: Comparison = {
     measured,
@@ -75,4 +75,4 @@ const run = async (rig: Rig): Promise<boolean> => {
   return true
 }
 
-await asProgram(() => withRig(coresToUse(true), 0, run))
+await asProgram(() => withRig(coresToUse(), run))

@@ -23,9 +23,9 @@ export interface Cores {
   readonly others: string
 }
 
-export const coresToUse = (wanted: boolean): Cores | null => {
+export const coresToUse = (): Cores | null => {
   const count = availableParallelism()
-  if (!wanted || count < 2 || spawnSync("taskset", ["-V"]).status !== 0) return null
+  if (count < 2 || spawnSync("taskset", ["-V"]).status !== 0) return null
   return count < 4 ? { server: "0", others: `1-${count - 1}` } : { server: "0-1", others: `2-${count - 1}` }
 }
 

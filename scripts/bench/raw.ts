@@ -6,29 +6,14 @@ import * as http from "node:http"
  * node:http on both sides, JSON.parse of every chunk, JSON.stringify and one write for every event; no key, no storage,
  * no check of anything.
  *
- *     node raw.ts UPSTREAM_PORT [delta-us=N] [request-us=N] [first-ms=N] [stream-kib=N] [start-ms=N] [fold=1]
+ *     node raw.ts UPSTREAM_PORT [fold]
  *
- * The words in brackets make it worse by a known amount: processor time per delta and per request, a delay before the
- * first event, memory per stream, a delay before it listens. The benchmark proves with them that it sees what is there.
- * With `fold=1` a JSON answer is put together from the model's stream, where it is otherwise one document from there too.
+ * With `fold` a JSON answer is put together from the model's stream, where it is otherwise one document from there too.
  */
 
 const upstreamPort = Number(process.argv[2])
-const handicaps = new Map(
-  process.argv.slice(3).map((word) => [word.split("=")[0] ?? "", Number(word.split("=")[1])])
-)
-const handicap = (name: string): number => handicaps.get(name) ?? 0
-const deltaMicroseconds = handicap("delta-us")
-const requestMicroseconds = handicap("request-us")
-const firstMilliseconds = handicap("first-ms")
-const streamKibibytes = handicap("stream-kib")
-const folds = handicap("fold") === 1
+const folds = process.argv[3] === "fold"
 
-const burn = (microseconds: number): void => {
-  if (microseconds === 0) return
-  const end = performance.now() + microseconds / 1000
-  while (performance.now() < end);
-}
 /** A message stays within one type of its contents: the mock server beside it is its only partner. */
 interface ChatChunk {
   readonly model: string
@@ -114,7 +99,6 @@ class Translation {
   private readonly id = randomUUID()
   private readonly itemId = randomUUID()
   private readonly conversation = randomUUID()
-  private readonly ballast = streamKibibytes === 0 ? null : Buffer.alloc(streamKibibytes * 1024, 1)
   private pending = ""
   private sequence = 0
   private model = ""
@@ -141,7 +125,6 @@ class Translation {
     if (chunk.usage !== null) this.usage = chunk.usage
     const delta = chunk.choices[0]?.delta?.content
     if (!delta) return
-    burn(deltaMicroseconds)
     this.text += delta
     this.send({
       type: "response.output_text.delta",
@@ -187,7 +170,6 @@ class Translation {
     const response = responseObject(this.id, this.conversation, this.model, item, text, this.usage)
     this.send({ type: "response.completed", sequence_number: this.sequence++, response })
     this.response.end()
-    this.ballast?.fill(0)
   }
 
   private place() {
@@ -226,7 +208,6 @@ const document = (response: http.ServerResponse, text: string, chunk: ChatChunk)
 const translate = (body: string, response: http.ServerResponse): void => {
   const request = readRequest(body)
   const streamed = request.stream !== false
-  burn(requestMicroseconds)
   const question = JSON.stringify({
     model: "bench-model-1",
     messages: [{ role: "user", content: request.input }],
@@ -273,14 +254,9 @@ const server = http.createServer({ noDelay: true, keepAliveTimeout: 300_000 }, (
   request.on("data", (part: string) => {
     body += part
   })
-  request.on("end", () => {
-    if (firstMilliseconds === 0) translate(body, response)
-    else setTimeout(translate, firstMilliseconds, body, response)
-  })
+  request.on("end", () => translate(body, response))
 })
 
-setTimeout(() => {
-  server.listen({ port: Number(process.env["PORT"] ?? 0), host: "127.0.0.1", backlog: 4096 })
-}, handicap("start-ms"))
+server.listen({ port: Number(process.env["PORT"]), host: "127.0.0.1", backlog: 4096 })
 // Started by the benchmark, it ends with the benchmark, however that ends.
 process.on("disconnect", () => process.exit(0))

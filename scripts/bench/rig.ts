@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url"
 import type { ReferenceName } from "./figures.ts"
 import { type Cores, Fleet } from "./fleet.ts"
 import { Loader } from "./loader.ts"
-import { OwnServer } from "./server.ts"
+import { Server } from "./server.ts"
 import { setUp } from "./workplace.ts"
 
 /** What every comparison needs around the servers: the mock model server, the load generator, and processes that end with it. */
@@ -32,34 +32,25 @@ export const startListener = async (
   return { port: said.port, started }
 }
 
-/** Leaves nothing running, and no file. An `upstreamPort` of 0 takes any. */
-export const withRig = async <A>(
-  cores: Cores | null,
-  upstreamPort: number,
-  use: (rig: Rig) => Promise<A>
-): Promise<A> => {
+/** Leaves nothing running, and no file. */
+export const withRig = async <A>(cores: Cores | null, use: (rig: Rig) => Promise<A>): Promise<A> => {
   if (process.platform !== "linux") {
     throw new Error("the benchmark reads the meters of /proc, so it runs on Linux only")
   }
   const { directory, fleet } = setUp("parley-bench-", cores)
   try {
-    const upstream = await startListener(fleet, "upstream", [program("upstream.ts"), String(upstreamPort)])
+    const upstream = await startListener(fleet, "upstream", [program("upstream.ts")])
     return await use({ fleet, directory, upstreamPort: upstream.port, loader: await Loader.start(fleet) })
   } finally {
     await fleet.stopAll()
   }
 }
 
-/** The plain translator of that kind, started, with such handicaps. */
-export const startRaw = async (
-  { fleet, upstreamPort }: Rig,
-  kind: ReferenceName,
-  name: string,
-  handicaps: ReadonlyArray<string> = []
-): Promise<OwnServer> => {
-  const server = new OwnServer(fleet, {
+/** The plain translator of that kind, started. */
+const startRaw = async ({ fleet, upstreamPort }: Rig, kind: ReferenceName, name: string): Promise<Server> => {
+  const server = new Server(fleet, {
     name,
-    args: [program("raw.ts"), String(upstreamPort), ...(kind === "fold" ? ["fold=1"] : []), ...handicaps],
+    args: [program("raw.ts"), String(upstreamPort), ...(kind === "fold" ? ["fold"] : [])],
     environment: {},
     readyPath: "/readyz",
     path: "/v1/responses",
@@ -69,7 +60,7 @@ export const startRaw = async (
   return server
 }
 
-export const startReferences = async (rig: Rig): Promise<Readonly<Record<ReferenceName, OwnServer>>> => ({
+export const startReferences = async (rig: Rig): Promise<Readonly<Record<ReferenceName, Server>>> => ({
   raw: await startRaw(rig, "raw", "raw"),
   fold: await startRaw(rig, "fold", "raw-fold")
 })

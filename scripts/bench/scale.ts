@@ -12,7 +12,7 @@ import { cpuSecondsWithEnded, descendants } from "./procfs.ts"
 import { quietOf } from "./quiet.ts"
 import { asProgram, note, program, type Rig, say, startListener, withRig } from "./rig.ts"
 import { lineOf, type ScaleSample, scaleTable } from "./scaleReport.ts"
-import { OwnServer } from "./server.ts"
+import { Server } from "./server.ts"
 
 /**
  * What 1, 2 and 4 processes of the service answer on one PostgreSQL, behind a balancer, all on this machine.
@@ -48,7 +48,7 @@ const kinds = [
 ]
 
 interface Bench extends Rig {
-  readonly servers: ReadonlyArray<OwnServer>
+  readonly servers: ReadonlyArray<Server>
   readonly balancer: { readonly port: number; readonly started: Started }
   readonly database: Started
   readonly client: Client
@@ -75,7 +75,7 @@ const startDatabase = async ({ directory, fleet }: Rig) => {
 }
 
 /** One after the other: the first one applies the migrations and creates the key, which all have. */
-const startServers = async (rig: Rig, databaseUrl: string): Promise<ReadonlyArray<OwnServer>> => {
+const startServers = async (rig: Rig, databaseUrl: string): Promise<ReadonlyArray<Server>> => {
   const entry = build()
   const first = parleyRecipe({
     entry,
@@ -83,9 +83,9 @@ const startServers = async (rig: Rig, databaseUrl: string): Promise<ReadonlyArra
     upstreamPort: rig.upstreamPort,
     directory: rig.directory
   })
-  const servers: Array<OwnServer> = []
+  const servers: Array<Server> = []
   for (let n = 0; n < processesMax; n++) {
-    const server = new OwnServer(rig.fleet, {
+    const server = new Server(rig.fleet, {
       ...first,
       name: `parley-${n + 1}`,
       environment: {
@@ -122,7 +122,7 @@ const cpuTimes = ({ database, fleet, servers }: Bench) => ({
 })
 
 /** The next connections go to these servers alone. */
-const balanceOver = async ({ balancer, fleet }: Bench, servers: ReadonlyArray<OwnServer>): Promise<void> => {
+const balanceOver = async ({ balancer, fleet }: Bench, servers: ReadonlyArray<Server>): Promise<void> => {
   const done = fleet.message(balancer.started)
   balancer.started.child.send(servers.map(({ target }) => target.port))
   await done
@@ -222,7 +222,7 @@ const measure = async (bench: Bench): Promise<void> => {
 }
 
 await asProgram(() =>
-  withRig(null, 0, async (rig) => {
+  withRig(null, async (rig) => {
     const { client, database, url } = await startDatabase(rig)
     try {
       const servers = await startServers(rig, url)

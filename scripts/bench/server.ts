@@ -27,21 +27,8 @@ export interface Meters {
   readonly childrenCpuSeconds: number
 }
 
-export interface Server {
+export class Server {
   readonly name: string
-  readonly target: Target
-  readonly meters: () => Meters
-  readonly residentKibibytes: () => number
-  /** Seconds from the start of the process until it says that it is ready. */
-  readonly coldStart: () => Promise<number>
-  readonly restart: () => Promise<void>
-  /** Whether this benchmark started it, and so may start it again. */
-  readonly ours: boolean
-}
-
-export class OwnServer implements Server {
-  readonly name: string
-  readonly ours = true
   private readonly fleet: Fleet
   private readonly recipe: Recipe
   private started: Started | null = null
@@ -91,7 +78,7 @@ export class OwnServer implements Server {
     await this.start()
   }
 
-  /** The running server stays up: its database may be the one that the cold one uses. */
+  /** Seconds from the start of another process until it is ready. This one stays up, because the other uses its database. */
   async coldStart(): Promise<number> {
     const before = this.port
     const begun = performance.now()
@@ -126,34 +113,7 @@ export class OwnServer implements Server {
   }
 }
 
-/** A server that was started elsewhere; its meters are known when its process is. */
-export class OtherServer implements Server {
-  readonly name = "target"
-  readonly ours = false
-  readonly target: Target
-  private readonly pid: number
-
-  constructor(target: Target, pid: number) {
-    this.target = target
-    this.pid = pid
-  }
-
-  meters(): Meters {
-    const children = descendants(this.pid).map((mark) => mark.pid)
-    return { cpuSeconds: cpuSeconds(this.pid), childrenCpuSeconds: cpuSecondsWithEnded(children) }
-  }
-  residentKibibytes(): number {
-    return residentKibibytes(this.pid)
-  }
-  coldStart(): Promise<number> {
-    return Promise.resolve(Number.NaN)
-  }
-  restart(): Promise<void> {
-    return Promise.resolve()
-  }
-}
-
-export const freePort = (): Promise<number> =>
+const freePort = (): Promise<number> =>
   new Promise((resolve, reject) => {
     const probe = net.createServer()
     probe.on("error", reject)
@@ -165,7 +125,7 @@ export const freePort = (): Promise<number> =>
   })
 
 /** The status of a GET on loopback; 0 while nothing answers. */
-export const status = (port: number, path: string): Promise<number> =>
+const status = (port: number, path: string): Promise<number> =>
   new Promise((resolve) => {
     const request = http.get({ host: "127.0.0.1", port, path, agent: false, timeout: 2000 }, (response) => {
       response.resume()

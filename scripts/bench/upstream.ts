@@ -141,7 +141,7 @@ const server = http.createServer({ noDelay: true, keepAliveTimeout: 300_000 }, (
   })
 })
 
-server.listen({ port: Number(process.argv[2] ?? 0), host: "127.0.0.1", backlog: 4096 }, () => {
+server.listen({ port: 0, host: "127.0.0.1", backlog: 4096 }, () => {
   const address = server.address()
   if (address !== null && typeof address === "object")
     process.send?.({ type: "listening", port: address.port })
