@@ -1,14 +1,15 @@
 import { spawnSync } from "node:child_process"
 import { randomBytes } from "node:crypto"
-import { mkdtempSync, readFileSync } from "node:fs"
+import { mkdtempSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Redacted } from "effect"
 import { fromBytes, keyPrefix } from "../../src/auth/KeyToken.ts"
+import { serviceEnvironment, serviceFlags } from "../node24.mjs"
 import { commandWords, descendants } from "./procfs.ts"
 import type { Recipe } from "./server.ts"
 
-/** Parley as it is measured: the bundle, its embedded database, the mock model server as its only model. */
+/** Parley as its launchers start it: the bundle, its embedded database, the mock model server as its only model. */
 
 const graceSeconds = 2
 
@@ -20,11 +21,6 @@ export interface ParleyOptions {
   /** For the data of the run. */
   readonly directory: string
 }
-
-/** The flags of Node that `npm start` starts the service with. */
-const serviceFlags: ReadonlyArray<string> = JSON.parse(
-  readFileSync(new URL("../node-flags.json", import.meta.url), "utf8")
-)
 
 /** What is measured is what the sources say now. */
 export const build = (): string => {
@@ -42,6 +38,7 @@ export const parleyRecipe = ({ directory, entry, profile, upstreamPort }: Parley
     name: "parley",
     args: [...serviceFlags, ...profiling, entry],
     environment: {
+      ...serviceEnvironment,
       PARLEY_DATA_DIR: mkdtempSync(join(directory, "data-")),
       PARLEY_INIT_API_KEY: key,
       PARLEY_SHUTDOWN_GRACE_SECONDS: String(graceSeconds),
