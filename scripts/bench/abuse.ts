@@ -158,11 +158,11 @@ const measure = async ({ directory, fleet, upstreamPort }: Rig): Promise<boolean
     environment: { ...environment, PARLEY_ADMIN_KEY: adminKey, PARLEY_USER_REQUESTS_PER_MINUTE: "60000" }
   })
   await server.start()
-  const { port } = server.target
+  const { port } = server
   const victim = await makeUser(port, "victim")
   const abusive = await makeUser(port, "abuser")
   const has = await prepare(port, abusive)
-  const abuser = fleet.start("abuser", [program("abuser.ts"), String(port), abusive], process.env, "any")
+  const abuser = fleet.start("abuser", [program("abuser.ts"), String(port), abusive], process.env, "all")
   await fleet.message(abuser)
   await watch(port, victim, settleMs)
 
@@ -192,4 +192,4 @@ const measure = async ({ directory, fleet, upstreamPort }: Rig): Promise<boolean
   return isHeld
 }
 
-await asProgram(() => withRig(null, measure))
+await asProgram(() => withRig(false, measure))

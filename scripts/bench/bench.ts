@@ -1,9 +1,8 @@
 import { writeFileSync } from "node:fs"
-import { availableParallelism, cpus } from "node:os"
+import { cpus } from "node:os"
 import { parseArgs } from "node:util"
 import { compare, usualRepeatsMax } from "./comparison.ts"
-import { experiments, fullScale, holdable, quickScale, type Scale } from "./figures.ts"
-import { coresToUse } from "./fleet.ts"
+import { experiments, fullScale, quickScale } from "./figures.ts"
 import { build, parleyRecipe } from "./parley.ts"
 import { quietOf } from "./quiet.ts"
 import { type Result, table } from "./report.ts"
@@ -52,24 +51,17 @@ const readOptions = () => {
   const only = values.only.split(",")
   const unknown = only.filter((id) => !ids.includes(id))
   if (unknown.length > 0) throw new Error(`--only knows ${ids.join(", ")}, but not ${unknown.join(", ")}`)
-  const base = values.quick ? quickScale : fullScale
+  const scale = values.quick ? quickScale : fullScale
+  const heldStreams = wholeNumber("streams", values.streams ?? String(scale.heldStreams))
   return {
     ...values,
     only,
     runs: wholeNumber("runs", values.runs ?? (values.quick ? "3" : "5")),
     waitSeconds: wholeNumber("wait", values.wait),
-    scale: scaleOf(base, wholeNumber("streams", values.streams ?? String(base.heldStreams)))
+    scale: { ...scale, heldStreams }
   }
 }
 type Options = ReturnType<typeof readOptions>
-
-const scaleOf = (base: Scale, wanted: number): Scale => {
-  const heldStreams = holdable(wanted)
-  if (heldStreams < wanted) {
-    say(`note: ${heldStreams} streams are held, not ${wanted}: no process may have more files open here`)
-  }
-  return { ...base, heldStreams }
-}
 
 const benchmark = async (rig: Rig, options: Options): Promise<boolean> => {
   const { directory, fleet, loader, upstreamPort } = rig
@@ -103,11 +95,7 @@ const writeOut = (
   { runs, scale }: Options,
   results: ReadonlyArray<Result>
 ): void => {
-  const machine = {
-    processor: cpus()[0]?.model ?? "",
-    processors: availableParallelism(),
-    pinned: fleet.cores
-  }
+  const machine = { processors: cpus().map(({ model }) => model), pinned: fleet.cores }
   const report = { at: new Date().toISOString(), node: process.version, machine, runs, scale, results }
   writeFileSync(file, `${JSON.stringify(report, null, 2)}\n`)
 }
@@ -118,5 +106,5 @@ await asProgram(async () => {
     say(help)
     return true
   }
-  return withRig(coresToUse(), (rig) => benchmark(rig, options))
+  return withRig(true, (rig) => benchmark(rig, options))
 })

@@ -1,7 +1,6 @@
 import { parseArgs } from "node:util"
 import { compare, type Comparison } from "./comparison.ts"
 import { ciScale, experiments } from "./figures.ts"
-import { coresToUse } from "./fleet.ts"
 import { build, parleyRecipe } from "./parley.ts"
 import { quietOf } from "./quiet.ts"
 import { bestOf, judge, lineOf, readFiguresOfRecord, recordAfter, writeFiguresOfRecord } from "./record.ts"
@@ -75,4 +74,4 @@ const run = async (rig: Rig): Promise<boolean> => {
   return true
 }
 
-await asProgram(() => withRig(coresToUse(), run))
+await asProgram(() => withRig(true, run))

@@ -6,7 +6,7 @@ import {
   type Scale,
   warmUp
 } from "./figures.ts"
-import type { Loader } from "./loader.ts"
+import type { Loader } from "./load.ts"
 import { othersMax, type Quiet } from "./quiet.ts"
 import { resultOf, type Result } from "./report.ts"
 import type { Server } from "./server.ts"
@@ -78,7 +78,7 @@ const compareOne = async (comparison: Comparison, experiment: Experiment): Promi
   } catch (error) {
     failure = error instanceof Error ? error.message : String(error)
     comparison.say(`${experiment.id} failed: ${failure}`)
-    await loader.ask({ type: "drop" })
+    loader.drop()
   }
   const column = (server: Server, figure: number): ReadonlyArray<Measured> =>
     (samples.get(server) ?? []).flatMap((sample) => sample.values[figure] ?? [])

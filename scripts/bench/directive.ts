@@ -18,8 +18,8 @@ export interface Directive {
 const standard: Directive = { tokens: 20, gap: 0, burst: 1, stamp: false, hold: false }
 
 export const directive = (wanted: Partial<Directive>): string => {
-  const d = { ...standard, ...wanted }
-  return `[[bench tokens=${d.tokens} gap=${d.gap} burst=${d.burst} stamp=${Number(d.stamp)} hold=${Number(d.hold)}]]`
+  const { burst, gap, hold, stamp, tokens } = { ...standard, ...wanted }
+  return `[[bench tokens=${tokens} gap=${gap} burst=${burst} stamp=${Number(stamp)} hold=${Number(hold)}]]`
 }
 
 const written = /\[\[bench tokens=(\d+) gap=(\d+) burst=(\d+) stamp=([01]) hold=([01])\]\]/
@@ -27,14 +27,8 @@ const written = /\[\[bench tokens=(\d+) gap=(\d+) burst=(\d+) stamp=([01]) hold=
 export const readDirective = (text: string): Directive => {
   const found = written.exec(text)
   if (found === null) return standard
-  const [, tokens, gap, burst, stamp, hold] = found
-  return {
-    tokens: Number(tokens),
-    gap: Number(gap),
-    burst: Math.max(1, Number(burst)),
-    stamp: stamp === "1",
-    hold: hold === "1"
-  }
+  const [tokens = 0, gap = 0, burst = 1, stamp, hold] = found.slice(1).map(Number)
+  return { tokens, gap, burst, stamp: stamp === 1, hold: hold === 1 }
 }
 
 /** Microseconds of the clock that all processes of the machine share, as 16 digits. */

@@ -17,17 +17,22 @@ export interface Started {
   readonly logFile: string
 }
 
-/** Which processors the measured server has, and which everything else; null leaves all to all. */
-export interface Cores {
+/** Which processors the measured server has, and which everything else. */
+interface Cores {
   readonly server: string
   readonly others: string
+  readonly all: string
 }
 
-export const coresToUse = (): Cores | null => {
-  const count = availableParallelism()
-  if (count < 2 || spawnSync("taskset", ["-V"]).status !== 0) return null
-  return count < 4 ? { server: "0", others: `1-${count - 1}` } : { server: "0-1", others: `2-${count - 1}` }
+/** Null leaves all processors to all. */
+const coresToUse = (): Cores | null => {
+  const last = availableParallelism() - 1
+  if (last < 1 || spawnSync("taskset", ["-V"]).status !== 0) return null
+  const [server, others] = last < 3 ? ["0", `1-${last}`] : ["0-1", `2-${last}`]
+  return { server, others, all: `0-${last}` }
 }
+
+const pin = (pid: number, cores: string): void => void spawnSync("taskset", ["-acp", cores, String(pid)])
 
 export class Fleet {
   readonly cores: Cores | null
@@ -35,9 +40,11 @@ export class Fleet {
   private readonly running = new Set<Started>()
   private endedCpuSeconds = 0
 
-  constructor(logDirectory: string, cores: Cores | null) {
+  /** If it `pins`, the measured server has processors of its own, off which this process goes, too. */
+  constructor(logDirectory: string, pins: boolean) {
     this.logDirectory = logDirectory
-    this.cores = cores
+    this.cores = pins ? coresToUse() : null
+    if (this.cores !== null) pin(process.pid, this.cores.others)
     process.on("exit", () => this.killAll())
   }
 
@@ -45,11 +52,11 @@ export class Fleet {
     name: string,
     args: ReadonlyArray<string>,
     environment: NodeJS.ProcessEnv,
-    place: keyof Cores | "any"
+    place: keyof Cores
   ): Started {
     const logFile = join(this.logDirectory, `${name}.log`)
     const log = openSync(logFile, "a")
-    const pinned = this.cores === null || place === "any" ? [] : ["taskset", "-c", this.cores[place]]
+    const pinned = this.cores === null ? [] : ["taskset", "-c", this.cores[place]]
     const [command = process.execPath, ...rest] = [...pinned, process.execPath, ...args]
     const child = spawn(command, rest, { env: environment, stdio: ["ignore", log, log, "ipc"] })
     closeSync(log)
@@ -63,8 +70,7 @@ export class Fleet {
   /** Moves what a server has started, its database, off the server's own processors. */
   moveChildrenAside(started: Started): void {
     if (this.cores === null) return
-    for (const { pid } of descendants(started.pid))
-      spawnSync("taskset", ["-acp", this.cores.others, String(pid)])
+    for (const { pid } of descendants(started.pid)) pin(pid, this.cores.others)
   }
 
   alive(started: Started): boolean {

@@ -1,171 +1,98 @@
-import { Exchange, milliseconds, type Observer } from "./exchange.ts"
-import type { Command, Counts, Load } from "./messages.ts"
-import { Samples } from "./statistics.ts"
-
-/** The load generator: a process of its own that does what the orchestrator says and counts what comes back. */
+import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises"
+import { type Directive, directive } from "./directive.ts"
+import { Exchange, type Load } from "./exchange.ts"
+import { type Counts, Tally } from "./tally.ts"
 
 const streamSecondsMax = 120
-const reasonsMax = 8
+/** Streams without a first delta at a time. */
+const pendingMax = 32
 
-class Tally implements Observer {
-  onFirstDelta: () => void = () => {}
-  onDone: (exchange: Exchange) => void = () => {}
-  open = 0
-  private whole = 0
-  private broken: Record<string, number> = {}
-  private deltaCount = 0
-  private eventCount = 0
-  private byteCount = 0
-  private readonly firstDelta = new Samples()
-  private readonly addedTimes = new Samples()
-  private readonly gaps = new Samples()
-  private since = milliseconds()
-  private cpu = process.cpuUsage()
-
-  bytes(count: number): void {
-    this.byteCount += count
-  }
-  event(): void {
-    this.eventCount++
-  }
-  delta(first: boolean, sinceBefore: number): void {
-    this.deltaCount++
-    if (!first) return this.gaps.add(sinceBefore)
-    this.firstDelta.add(sinceBefore)
-    this.onFirstDelta()
-  }
-  added(time: number): void {
-    this.addedTimes.add(time)
-  }
-  done(exchange: Exchange, broken: string | null): void {
-    this.open--
-    if (broken === null) this.whole++
-    else {
-      const known = broken in this.broken || Object.keys(this.broken).length < reasonsMax
-      const reason = known ? broken : "other reasons"
-      this.broken[reason] = (this.broken[reason] ?? 0) + 1
-    }
-    this.onDone(exchange)
-  }
-
-  take(): Counts {
-    const now = milliseconds()
-    const cpu = process.cpuUsage(this.cpu)
-    const counts: Counts = {
-      whole: this.whole,
-      broken: this.broken,
-      open: this.open,
-      deltas: this.deltaCount,
-      events: this.eventCount,
-      bytes: this.byteCount,
-      firstDelta: this.firstDelta.summary(),
-      added: this.addedTimes.summary(),
-      gap: this.gaps.summary(),
-      seconds: (now - this.since) / 1000,
-      loaderCpuSeconds: (cpu.user + cpu.system) / 1e6
-    }
-    this.whole = this.deltaCount = this.eventCount = this.byteCount = 0
-    this.broken = {}
-    for (const samples of [this.firstDelta, this.addedTimes, this.gaps]) samples.clear()
-    this.since = now
-    this.cpu = process.cpuUsage()
-    return counts
-  }
+/** A load of requests to that server, whose model answers them as the directive says. */
+export const loadOf = (
+  { key, port }: { readonly key: string | null; readonly port: number },
+  wanted: Partial<Directive> & { readonly tokens: number },
+  stream = true
+): Load => {
+  const body = JSON.stringify({ model: "auto", input: `Tell me a story. ${directive(wanted)}`, stream })
+  const lines = [
+    "POST /v1/responses HTTP/1.1",
+    `Host: 127.0.0.1:${port}`,
+    ...(key === null ? [] : [`Authorization: Bearer ${key}`]),
+    "Content-Type: application/json",
+    `Accept: ${stream ? "text/event-stream" : "application/json"}`,
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    "",
+    body
+  ]
+  return { port, request: lines.join("\r\n"), stream, deltas: wanted.tokens }
 }
 
-const tally = new Tally()
-let held: Array<Exchange> = []
-let running: Array<Exchange> = []
+/** The load generator. It is a part of the benchmark's process, which does nothing else while a load runs. */
+export class Loader {
+  /** What came in since the last command. */
+  tally = new Tally()
+  private exchanges: Array<Exchange> = []
 
-const begin = (exchange: Exchange, load: Load): void => {
-  tally.open++
-  exchange.start(load)
-}
-
-const run = (command: Extract<Command, { type: "run" }>): Promise<void> =>
-  new Promise((resolve) => {
-    let left = command.total
-    tally.take()
-    const next = (exchange: Exchange): void => {
-      if (left > 0) {
+  /** Asks for one answer after another on so many connections, `total` in all. */
+  async run(load: Load, connections: number, total: number, pauseMs = 0): Promise<Counts> {
+    this.begin()
+    let left = total
+    const work = async (): Promise<void> => {
+      const exchange = this.add()
+      while (left > 0) {
         left--
-        begin(exchange, command.load)
-      } else if (tally.open === 0) {
-        for (const other of running) other.drop()
-        running = []
-        resolve()
+        await exchange.start(load).ended
+        await (pauseMs > 0 ? sleep(pauseMs) : turn())
+      }
+      exchange.drop()
+    }
+    return this.finish(Array.from({ length: Math.min(connections, total) }, work))
+  }
+
+  /** Opens so many streams; returns when each has its first delta, or has ended. */
+  async open(load: Load, count: number): Promise<Counts> {
+    this.begin()
+    const work = async (): Promise<void> => {
+      while (this.exchanges.length < count) {
+        await this.add().start(load).answered
+        await turn()
       }
     }
-    tally.onFirstDelta = () => {}
-    tally.onDone = (exchange) => {
-      if (command.pauseMs > 0) setTimeout(next, command.pauseMs, exchange)
-      else setImmediate(next, exchange)
-    }
-    running = Array.from({ length: Math.min(command.connections, command.total) }, () => new Exchange(tally))
-    for (const exchange of running) next(exchange)
-  })
+    return this.finish(Array.from({ length: pendingMax }, work))
+  }
 
-const open = (command: Extract<Command, { type: "open" }>): Promise<void> =>
-  new Promise((resolve) => {
-    let begun = 0
-    let pending = 0
-    tally.take()
-    held = []
-    const more = (): void => {
-      while (begun < command.count && pending < command.pendingMax) {
-        begun++
-        pending++
-        const exchange = new Exchange(tally)
-        held.push(exchange)
-        begin(exchange, command.load)
-      }
-      if (begun === command.count && pending === 0) resolve()
-    }
-    tally.onFirstDelta = () => {
-      pending--
-      setImmediate(more)
-    }
-    // A stream that ends before its first delta would be waited for forever.
-    tally.onDone = (exchange) => {
-      if (exchange.answered) return
-      pending--
-      setImmediate(more)
-    }
-    more()
-  })
+  /** What came since the last command, and how many streams are open. */
+  mark(): Counts & { readonly open: number } {
+    const counts = this.tally.counts()
+    this.tally = new Tally()
+    return { ...counts, open: this.exchanges.filter(({ open }) => open).length }
+  }
 
-const finish = (): Promise<void> =>
-  new Promise((resolve) => {
-    const look = (): void => {
-      if (tally.open === 0) {
-        for (const exchange of held) exchange.drop()
-        held = []
-        resolve()
-      } else setTimeout(look, 20)
-    }
-    look()
-  })
+  /** Closes every open stream from the client's side. */
+  drop(): void {
+    for (const exchange of this.exchanges) exchange.drop()
+    this.exchanges = []
+  }
 
-const drop = (): void => {
-  for (const exchange of held) exchange.drop()
-  held = []
-  tally.open = 0
+  private begin(): void {
+    this.drop()
+    this.tally = new Tally()
+  }
+
+  /** Gives up what takes too long. */
+  private async finish(work: ReadonlyArray<Promise<void>>): Promise<Counts> {
+    const sweep = setInterval(() => {
+      const latest = performance.now() - streamSecondsMax * 1000
+      for (const exchange of this.exchanges) if (exchange.startedAt < latest) exchange.giveUp()
+    }, 1000)
+    await Promise.all(work)
+    clearInterval(sweep)
+    return this.tally.counts()
+  }
+
+  private add(): Exchange {
+    const exchange = new Exchange(this)
+    this.exchanges.push(exchange)
+    return exchange
+  }
 }
-
-const perform = async (command: Command): Promise<void> => {
-  if (command.type === "run") await run(command)
-  else if (command.type === "open") await open(command)
-  else if (command.type === "finish") await finish()
-  else if (command.type === "drop") drop()
-  process.send?.({ type: "counts", counts: tally.take() })
-}
-
-setInterval(() => {
-  const latest = milliseconds() - streamSecondsMax * 1000
-  for (const exchange of [...held, ...running])
-    if (exchange.open && exchange.startedAt < latest) exchange.giveUp()
-}, 1000).unref()
-
-process.on("message", (command: Command) => void perform(command))
-process.on("disconnect", () => process.exit(0))
-process.send?.({ type: "ready" })

@@ -55,8 +55,6 @@ export const parleyRecipe = ({ directory, entry, profile, upstreamPort }: Parley
       // Nothing is uploaded, so that it does not matter that it is not the directory of the other process.
       PARLEY_FILES_DIRECTORY_SHARED: "true"
     }),
-    readyPath: "/readyz",
-    path: "/v1/responses",
     key
   }
 }

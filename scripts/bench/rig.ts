@@ -1,7 +1,6 @@
 import { fileURLToPath } from "node:url"
-import type { ReferenceName } from "./figures.ts"
-import { type Cores, Fleet } from "./fleet.ts"
-import { Loader } from "./loader.ts"
+import { Fleet } from "./fleet.ts"
+import { Loader } from "./load.ts"
 import { Server } from "./server.ts"
 import { setUp } from "./workplace.ts"
 
@@ -33,34 +32,36 @@ export const startListener = async (
 }
 
 /** Leaves nothing running, and no file. */
-export const withRig = async <A>(cores: Cores | null, use: (rig: Rig) => Promise<A>): Promise<A> => {
+export const withRig = async <A>(pins: boolean, use: (rig: Rig) => Promise<A>): Promise<A> => {
   if (process.platform !== "linux") {
     throw new Error("the benchmark reads the meters of /proc, so it runs on Linux only")
   }
-  const { directory, fleet } = setUp("parley-bench-", cores)
+  const { directory, fleet } = setUp("parley-bench-", pins)
   try {
     const upstream = await startListener(fleet, "upstream", [program("upstream.ts")])
-    return await use({ fleet, directory, upstreamPort: upstream.port, loader: await Loader.start(fleet) })
+    return await use({ fleet, directory, upstreamPort: upstream.port, loader: new Loader() })
   } finally {
     await fleet.stopAll()
   }
 }
 
 /** The plain translator of that kind, started. */
-const startRaw = async ({ fleet, upstreamPort }: Rig, kind: ReferenceName, name: string): Promise<Server> => {
+const startRaw = async (
+  { fleet, upstreamPort }: Rig,
+  kind: "raw" | "fold",
+  name: string
+): Promise<Server> => {
   const server = new Server(fleet, {
     name,
     args: [program("raw.ts"), String(upstreamPort), ...(kind === "fold" ? ["fold"] : [])],
     environment: {},
-    readyPath: "/readyz",
-    path: "/v1/responses",
     key: null
   })
   await server.start()
   return server
 }
 
-export const startReferences = async (rig: Rig): Promise<Readonly<Record<ReferenceName, Server>>> => ({
+export const startReferences = async (rig: Rig): Promise<Readonly<Record<"raw" | "fold", Server>>> => ({
   raw: await startRaw(rig, "raw", "raw"),
   fold: await startRaw(rig, "fold", "raw-fold")
 })

@@ -4,9 +4,9 @@ import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { parseArgs } from "node:util"
 import { Client } from "pg"
-import { directive } from "./directive.ts"
+import type { Load } from "./exchange.ts"
 import type { Started } from "./fleet.ts"
-import type { Counts, Load } from "./messages.ts"
+import { loadOf } from "./load.ts"
 import { build, parleyRecipe } from "./parley.ts"
 import { cpuSecondsWithEnded, descendants } from "./procfs.ts"
 import { quietOf } from "./quiet.ts"
@@ -60,7 +60,7 @@ const startDatabase = async ({ directory, fleet }: Rig) => {
     "database",
     [program("scaleDatabase.ts"), data, String(databaseConnections)],
     process.env,
-    "any"
+    "all"
   )
   const said = await fleet.message(database)
   if (typeof said !== "object" || said === null || !("host" in said) || typeof said.host !== "string") {
@@ -124,27 +124,21 @@ const cpuTimes = ({ database, fleet, servers }: Bench) => ({
 /** The next connections go to these servers alone. */
 const balanceOver = async ({ balancer, fleet }: Bench, servers: ReadonlyArray<Server>): Promise<void> => {
   const done = fleet.message(balancer.started)
-  balancer.started.child.send(servers.map(({ target }) => target.port))
+  balancer.started.child.send(servers.map(({ port }) => port))
   await done
-}
-
-const demandAnswers = async (loader: Bench["loader"], load: Load, total: number): Promise<Counts> => {
-  const counts = await loader.ask({ type: "run", load, connections, total, pauseMs: 0 })
-  const broken = Object.entries(counts.broken).map(([reason, count]) => `${count} × ${reason}`)
-  if (broken.length > 0) throw new Error(broken.join("; "))
-  return counts
 }
 
 const sample = async (bench: Bench, load: Load, processes: number): Promise<ScaleSample> => {
   const { client, fleet, loader, servers } = bench
   await balanceOver(bench, servers.slice(0, processes))
-  const pace = await demandAnswers(loader, load, paceAnswers)
+  const pace = await loader.run(load, connections, paceAnswers)
   const quiet = quietOf(fleet, quietSecondsMax)
   await quiet.wait()
   await client.query("SELECT pg_stat_statements_reset()")
   const begun = await numbers(client, position)
   const [before, watched] = [cpuTimes(bench), quiet.watch()]
-  const answer = await demandAnswers(loader, load, Math.ceil((pace.whole / pace.seconds) * windowSeconds))
+  const total = Math.ceil((pace.whole / pace.seconds) * windowSeconds)
+  const answer = await loader.run(load, connections, total)
   const others = watched()
   await sleep(settleMs)
   const after = cpuTimes(bench)
@@ -184,23 +178,13 @@ const saysRows = async ({ client }: Bench): Promise<void> => {
   }
 }
 
-const loadOf = ({ balancer, servers }: Bench, stream: boolean): Load => {
-  const [first] = servers
-  if (first === undefined) throw new Error("no service is running")
-  return {
-    target: { ...first.target, port: balancer.port },
-    stream,
-    prompt: `Tell me a story. ${directive({ tokens: 100 })}`,
-    deltas: 100
-  }
-}
-
 const measure = async (bench: Bench): Promise<void> => {
   const all = []
   for (const { stream, title } of kinds) {
-    const load = loadOf(bench, stream)
+    const balanced = { key: bench.servers[0]?.key ?? null, port: bench.balancer.port }
+    const load = loadOf(balanced, { tokens: 100 }, stream)
     await balanceOver(bench, bench.servers)
-    await demandAnswers(bench.loader, load, warmUpAnswers)
+    await bench.loader.run(load, connections, warmUpAnswers)
     const samples = new Map<number, Array<ScaleSample>>(counts.map((count) => [count, []]))
     for (let run = 0; run < runs; run++) {
       // In turn, so that what disturbs the machine disturbs all.
@@ -222,7 +206,7 @@ const measure = async (bench: Bench): Promise<void> => {
 }
 
 await asProgram(() =>
-  withRig(null, async (rig) => {
+  withRig(false, async (rig) => {
     const { client, database, url } = await startDatabase(rig)
     try {
       const servers = await startServers(rig, url)

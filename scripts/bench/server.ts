@@ -2,7 +2,6 @@ import * as http from "node:http"
 import * as net from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
 import type { Fleet, Started } from "./fleet.ts"
-import type { Target } from "./messages.ts"
 import { cpuSeconds, cpuSecondsWithEnded, descendants, residentKibibytes } from "./procfs.ts"
 
 /** One of the two servers that are compared, and how to start it, ask it and read its meters. */
@@ -16,8 +15,6 @@ export interface Recipe {
   readonly environment: Readonly<Record<string, string>>
   /** What changes for a cold start beside the running server: it uses the database of that one. */
   readonly coldEnvironment?: (runningPid: number) => Readonly<Record<string, string>>
-  readonly readyPath: string
-  readonly path: string
   readonly key: string | null
 }
 
@@ -32,7 +29,7 @@ export class Server {
   private readonly fleet: Fleet
   private readonly recipe: Recipe
   private started: Started | null = null
-  private port = 0
+  private listeningPort = 0
 
   constructor(fleet: Fleet, recipe: Recipe) {
     this.fleet = fleet
@@ -40,14 +37,12 @@ export class Server {
     this.name = recipe.name
   }
 
-  get target(): Target {
-    return {
-      host: "127.0.0.1",
-      port: this.port,
-      path: this.recipe.path,
-      key: this.recipe.key,
-      numbered: true
-    }
+  get port(): number {
+    return this.listeningPort
+  }
+
+  get key(): string | null {
+    return this.recipe.key
   }
 
   get pid(): number {
@@ -80,21 +75,21 @@ export class Server {
 
   /** Seconds from the start of another process until it is ready. This one stays up, because the other uses its database. */
   async coldStart(): Promise<number> {
-    const before = this.port
+    const before = this.listeningPort
     const begun = performance.now()
     const environment = { ...this.recipe.environment, ...this.recipe.coldEnvironment?.(this.pid) }
-    const cold = await this.launch(environment, "any")
+    const cold = await this.launch(environment, "all")
     const seconds = (performance.now() - begun) / 1000
-    this.port = before
+    this.listeningPort = before
     await this.fleet.stop(cold)
     return seconds
   }
 
   private async launch(
     environment: Readonly<Record<string, string>>,
-    place: "server" | "any"
+    place: "server" | "all"
   ): Promise<Started> {
-    this.port = await freePort()
+    this.listeningPort = await freePort()
     const inherited = { PATH: process.env["PATH"], HOME: process.env["HOME"], LANG: process.env["LANG"] }
     const started = this.fleet.start(
       this.name,
@@ -103,7 +98,7 @@ export class Server {
       place
     )
     const deadline = performance.now() + readySecondsMax * 1000
-    while ((await status(this.port, this.recipe.readyPath)) !== 200) {
+    while ((await status(this.port, "/readyz")) !== 200) {
       if (!this.fleet.alive(started)) throw new Error(`${this.name} ended:\n${this.fleet.logTail(started)}`)
       if (performance.now() > deadline)
         throw new Error(`${this.name} is not ready:\n${this.fleet.logTail(started)}`)
