@@ -1,10 +1,9 @@
 import * as net from "node:net"
+import { pipeline } from "node:stream"
 
 /**
  * The plainest balancer: each new connection goes to the next server, byte by byte. The parent says on Node's channel which
  * ports there are, and may say so again.
- *
- *     node balancer.ts
  */
 
 let ports: ReadonlyArray<number> = []
@@ -14,15 +13,8 @@ const server = net.createServer({ noDelay: true }, (client) => {
   const port = ports[next++ % ports.length]
   if (port === undefined) return void client.destroy()
   const behind = net.connect({ host: "127.0.0.1", port, noDelay: true })
-  client.pipe(behind)
-  behind.pipe(client)
-  for (const [one, other] of [
-    [client, behind],
-    [behind, client]
-  ] as const) {
-    one.on("error", () => other.destroy())
-    one.on("close", () => other.destroy())
-  }
+  // Either end closes the other.
+  pipeline(client, behind, client, () => {})
 })
 
 process.on("message", (said: ReadonlyArray<number>) => {

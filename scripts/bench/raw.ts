@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto"
 import * as http from "node:http"
+import type { ChatCompletion, ChatCompletionChunk } from "openai/resources/chat/completions"
 
 /**
  * What every figure is measured against: the plainest program that turns Chat Completions into the Responses events.
@@ -14,22 +15,9 @@ import * as http from "node:http"
 const upstreamPort = Number(process.argv[2])
 const folds = process.argv[3] === "fold"
 
-/** A message stays within one type of its contents: the mock server beside it is its only partner. */
-interface ChatChunk {
-  readonly model: string
-  readonly choices: ReadonlyArray<{
-    readonly delta?: { readonly content?: string | null }
-    readonly message?: { readonly content: string }
-    readonly finish_reason: string | null
-  }>
-  readonly usage: ChatUsage | null
-}
-interface ChatUsage {
-  readonly prompt_tokens: number
-  readonly completion_tokens: number
-  readonly total_tokens: number
-}
-const readChunk: (text: string) => ChatChunk = JSON.parse
+type Usage = ChatCompletionChunk["usage"]
+const readChunk: (text: string) => ChatCompletionChunk = JSON.parse
+const readCompletion: (text: string) => ChatCompletion = JSON.parse
 const readRequest: (text: string) => { readonly input: string; readonly stream?: boolean } = JSON.parse
 
 const agent = new http.Agent({ keepAlive: true, maxFreeSockets: 10_000 })
@@ -40,7 +28,7 @@ const responseObject = (
   model: string,
   item: object | null,
   text: string,
-  usage: ChatUsage | null
+  usage: Usage
 ) => ({
   id,
   object: "response",
@@ -103,7 +91,7 @@ class Translation {
   private sequence = 0
   private model = ""
   private text = ""
-  private usage: ChatUsage | null = null
+  private usage: Usage
 
   constructor(response: http.ServerResponse) {
     this.response = response
@@ -120,19 +108,14 @@ class Translation {
     }
   }
 
-  private chunk(chunk: ChatChunk): void {
+  private chunk(chunk: ChatCompletionChunk): void {
     if (this.sequence === 0) this.begin(chunk.model)
-    if (chunk.usage !== null) this.usage = chunk.usage
-    const delta = chunk.choices[0]?.delta?.content
+    if (chunk.usage) this.usage = chunk.usage
+    const delta = chunk.choices[0]?.delta.content
     if (!delta) return
     this.text += delta
-    this.send({
-      type: "response.output_text.delta",
-      sequence_number: this.sequence++,
-      ...this.place(),
-      delta,
-      logprobs: []
-    })
+    const sequence_number = this.sequence++
+    this.send({ type: "response.output_text.delta", sequence_number, ...this.place(), delta, logprobs: [] })
   }
 
   private begin(model: string): void {
@@ -148,23 +131,15 @@ class Translation {
     this.send({ type: "response.created", sequence_number: this.sequence++, response })
     const item = messageItem(this.itemId, [])
     this.send({ type: "response.output_item.added", sequence_number: this.sequence++, output_index: 0, item })
-    this.send({
-      type: "response.content_part.added",
-      sequence_number: this.sequence++,
-      ...this.place(),
-      part: textPart("")
-    })
+    const sequence_number = this.sequence++
+    const part = textPart("")
+    this.send({ type: "response.content_part.added", sequence_number, ...this.place(), part })
   }
 
   end(): void {
     const text = this.text
-    this.send({
-      type: "response.output_text.done",
-      sequence_number: this.sequence++,
-      ...this.place(),
-      text,
-      logprobs: []
-    })
+    const sequence_number = this.sequence++
+    this.send({ type: "response.output_text.done", sequence_number, ...this.place(), text, logprobs: [] })
     const item = messageItem(this.itemId, [textPart(text)])
     this.send({ type: "response.output_item.done", sequence_number: this.sequence++, output_index: 0, item })
     const response = responseObject(this.id, this.conversation, this.model, item, text, this.usage)
@@ -181,20 +156,23 @@ class Translation {
   }
 }
 
-const fold = (body: string): readonly [text: string, last: ChatChunk] => {
+type Last = Pick<ChatCompletionChunk, "model" | "usage">
+
+const fold = (body: string): readonly [text: string, last: Last] => {
   let text = ""
-  let last: ChatChunk = { model: "", choices: [], usage: null }
+  let last: Last = { model: "", usage: null }
   for (const line of body.split("\n\n")) {
     if (!line.startsWith("data: ") || line === "data: [DONE]") continue
-    last = readChunk(line.slice(6))
-    text += last.choices[0]?.delta?.content ?? ""
+    const chunk = readChunk(line.slice(6))
+    text += chunk.choices[0]?.delta.content ?? ""
+    last = chunk
   }
   return [text, last]
 }
 
-const document = (response: http.ServerResponse, text: string, chunk: ChatChunk): void => {
+const document = (response: http.ServerResponse, text: string, { model, usage }: Last): void => {
   const item = messageItem(randomUUID(), [textPart(text)])
-  const answer = responseObject(randomUUID(), randomUUID(), chunk.model, item, text, chunk.usage)
+  const answer = responseObject(randomUUID(), randomUUID(), model, item, text, usage)
   const bytes = Buffer.from(JSON.stringify(answer))
   response.writeHead(200, {
     "content-type": "application/json",
@@ -230,13 +208,11 @@ const translate = (body: string, response: http.ServerResponse): void => {
       answer.on("end", () => translation.end())
     } else {
       let text = ""
-      answer.on("data", (part: string) => {
-        text += part
-      })
+      answer.on("data", (part: string) => (text += part))
       answer.on("end", () => {
         if (folds) return document(response, ...fold(text))
-        const chunk = readChunk(text)
-        document(response, chunk.choices[0]?.message?.content ?? "", chunk)
+        const completion = readCompletion(text)
+        document(response, completion.choices[0]?.message.content ?? "", completion)
       })
     }
   })
@@ -251,9 +227,7 @@ const server = http.createServer({ noDelay: true, keepAliveTimeout: 300_000 }, (
   if (request.method === "GET") return void response.writeHead(200).end("{}")
   let body = ""
   request.setEncoding("utf8")
-  request.on("data", (part: string) => {
-    body += part
-  })
+  request.on("data", (part: string) => (body += part))
   request.on("end", () => translate(body, response))
 })
 

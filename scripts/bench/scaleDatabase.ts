@@ -12,27 +12,24 @@ import { startEmbeddedPostgres } from "../../src/postgres/EmbeddedPostgres.ts"
 
 const [dataDir = ".", connectionsMax = "10"] = process.argv.slice(2)
 
-const start = startEmbeddedPostgres({ dataDir, connectionsMax: Number(connectionsMax), durable: true })
-
-const query = (host: string, text: string) =>
-  Effect.promise(async () => {
+/** Starts the server, executes the statement, and returns the directory of the socket. */
+const startWith = Effect.fnUntraced(function* (statement: string) {
+  const options = { dataDir, connectionsMax: Number(connectionsMax), durable: true }
+  const { host } = yield* startEmbeddedPostgres(options)
+  yield* Effect.promise(async () => {
     const client = new Client({ host, user: "parley", database: "postgres" })
     await client.connect()
-    await client.query(text)
+    await client.query(statement)
     await client.end()
   })
-
-const countStatements = Effect.gen(function* () {
-  const { host } = yield* start
-  yield* query(host, "ALTER SYSTEM SET shared_preload_libraries = 'pg_stat_statements'")
-}).pipe(Effect.scoped)
+  return host
+})
 
 const run = Effect.gen(function* () {
   // The library is only loaded by a start of the server.
-  yield* countStatements
-  const { host } = yield* start
-  yield* query(host, "CREATE EXTENSION pg_stat_statements")
-  process.send?.({ host })
+  const preload = "ALTER SYSTEM SET shared_preload_libraries = 'pg_stat_statements'"
+  yield* Effect.scoped(startWith(preload))
+  process.send?.({ host: yield* startWith("CREATE EXTENSION pg_stat_statements") })
   return yield* Effect.never
 }).pipe(Effect.scoped, Effect.provide(NodeFileSystem.layer))
 

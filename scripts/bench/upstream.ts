@@ -18,87 +18,61 @@ const choice = (delta: string, finish: string): string =>
   `[{"index":0,"delta":${delta},"logprobs":null,"finish_reason":${finish}}]`
 const deltaFrame = (text: string): string =>
   chunkOfStream(choice(`{"content":${JSON.stringify(text)}}`, "null"), "null")
-const framed = (text: string): Buffer => {
-  const body = Buffer.from(text)
-  return Buffer.concat([Buffer.from(`${body.length.toString(16)}\r\n`), body, Buffer.from("\r\n")])
-}
+/** A chunk of HTTP/1.1. */
+const framed = (text: string): Buffer => Buffer.from(`${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`)
 
 const tokenText = (n: number): string => ` t${n}`.padEnd(4, "a")
 const usage = (tokens: number): string =>
   `{"prompt_tokens":20,"completion_tokens":${tokens},"total_tokens":${tokens + 20},` +
   `"prompt_tokens_details":{"cached_tokens":0},"completion_tokens_details":{"reasoning_tokens":0}}`
 
-interface Answer {
-  readonly head: string
-  /** The deltas after the first, which may carry a stamp. */
-  readonly rest: ReadonlyArray<Buffer>
-  readonly tail: Buffer
-  readonly document: Buffer
-}
-
-const prepare = (wanted: Directive): Answer => {
-  const texts = Array.from({ length: wanted.tokens }, (_, n) => tokenText(n))
-  const rest: Array<Buffer> = []
-  for (let n = 1; n < texts.length; n += wanted.burst) {
-    rest.push(
-      framed(
-        texts
-          .slice(n, n + wanted.burst)
-          .map(deltaFrame)
-          .join("")
-      )
-    )
-  }
+const prepare = ({ burst, tokens }: Directive) => {
+  const texts = Array.from({ length: tokens }, (_, n) => tokenText(n))
+  const frames = texts.map(deltaFrame)
+  const bursts = Math.ceil((tokens - 1) / burst)
+  const end = chunkOfStream(choice("{}", '"stop"'), "null") + chunkOfStream("[]", usage(tokens))
   return {
     head: chunkOfStream(choice('{"role":"assistant","content":""}', "null"), "null"),
-    rest,
-    tail: framed(
-      chunkOfStream(choice("{}", '"stop"'), "null") +
-        chunkOfStream("[]", usage(wanted.tokens)) +
-        "data: [DONE]\n\n"
+    /** The deltas after the first, which may carry a stamp. */
+    rest: Array.from({ length: bursts }, (_, n) =>
+      framed(frames.slice(1 + n * burst, 1 + (n + 1) * burst).join(""))
     ),
+    tail: framed(`${end}data: [DONE]\n\n`),
     document: Buffer.from(
       `{"id":"chatcmpl-bench","object":"chat.completion","created":1780000000,"model":"${model}","choices":[{"index":0,` +
         `"message":{"role":"assistant","content":${JSON.stringify(texts.join(""))}},"logprobs":null,` +
-        `"finish_reason":"stop"}],"usage":${usage(wanted.tokens)}}`
+        `"finish_reason":"stop"}],"usage":${usage(tokens)}}`
     )
   }
 }
 
-const prepared = new Map<string, Answer>()
-const answerTo = (wanted: Directive): Answer => {
+const prepared = new Map<string, ReturnType<typeof prepare>>()
+const answerTo = (wanted: Directive) => {
   const name = `${wanted.tokens}/${wanted.burst}`
-  let answer = prepared.get(name)
-  if (answer === undefined) {
-    answer = prepare(wanted)
-    if (prepared.size < preparedMax) prepared.set(name, answer)
-  }
+  const answer = prepared.get(name) ?? prepare(wanted)
+  if (prepared.size < preparedMax) prepared.set(name, answer)
   return answer
 }
 
 const stream = (response: http.ServerResponse, socket: Socket, wanted: Directive, cameIn: string): void => {
-  const answer = answerTo(wanted)
+  const { head, rest, tail } = answerTo(wanted)
   let next = 0
-  let gone = false
   let timer: NodeJS.Timeout | undefined
-  response.on("close", () => {
-    gone = true
-    clearTimeout(timer)
-  })
+  response.on("close", () => clearTimeout(timer))
   const end = (): void => {
-    socket.write(answer.tail)
+    socket.write(tail)
     response.end()
   }
   const step = (): void => {
-    if (gone) return
-    const frame = answer.rest[next++]
+    if (response.destroyed) return
+    const frame = rest[next++]
     if (frame === undefined) return end()
     if (!socket.write(frame)) {
       socket.once("drain", again)
       return
     }
     // At full speed the end follows the last delta at once; paced, it takes one more gap, as with a real model.
-    if (next === answer.rest.length && wanted.gap === 0) return end()
+    if (next === rest.length && wanted.gap === 0) return end()
     again()
   }
   const again = (): void => {
@@ -109,13 +83,11 @@ const stream = (response: http.ServerResponse, socket: Socket, wanted: Directive
   response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" })
   response.flushHeaders()
   const text = wanted.stamp ? `@${cameIn}${stampNow()} ` : tokenText(0)
-  socket.write(framed(answer.head + deltaFrame(text)))
+  socket.write(framed(head + deltaFrame(text)))
   if (wanted.hold) timer = setTimeout(end, holdSeconds * 1000)
   else if (wanted.gap === 0) setImmediate(step)
-  else {
-    // The first gap is random, or else all the streams of a run would move in step.
-    setTimeout(step, 1 + Math.random() * wanted.gap)
-  }
+  // The first gap is random, or else all the streams of a run would move in step.
+  else setTimeout(step, 1 + Math.random() * wanted.gap)
 }
 
 const json = (response: http.ServerResponse, document: Buffer): void => {
@@ -130,9 +102,7 @@ const server = http.createServer({ noDelay: true, keepAliveTimeout: 300_000 }, (
   }
   let body = ""
   request.setEncoding("utf8")
-  request.on("data", (part: string) => {
-    body += part
-  })
+  request.on("data", (part: string) => (body += part))
   request.on("end", () => {
     const cameIn = stampNow()
     const wanted = readDirective(body)
@@ -143,7 +113,6 @@ const server = http.createServer({ noDelay: true, keepAliveTimeout: 300_000 }, (
 
 server.listen({ port: 0, host: "127.0.0.1", backlog: 4096 }, () => {
   const address = server.address()
-  if (address !== null && typeof address === "object")
-    process.send?.({ type: "listening", port: address.port })
+  if (address !== null && typeof address === "object") process.send?.({ port: address.port })
 })
 process.on("disconnect", () => process.exit(0))
