@@ -83,7 +83,7 @@ const benchmark = async (rig: Rig, options: Options): Promise<boolean> => {
     repeatsMax: usualRepeatsMax,
     say: note
   })
-  say(table(results, measured.name, "raw"))
+  say(table(results))
   if (options.out !== undefined) writeOut(options.out, rig, options, results)
   const bad = options.strict ? ["failed", "missed"] : ["failed"]
   return results.every((result) => !bad.includes(result.verdict))

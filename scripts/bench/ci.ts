@@ -1,10 +1,11 @@
+import { writeFileSync } from "node:fs"
 import { parseArgs } from "node:util"
 import { compare, type Comparison } from "./comparison.ts"
 import { ciScale, experiments } from "./figures.ts"
 import { build, parleyRecipe } from "./parley.ts"
 import { quietOf } from "./quiet.ts"
-import { bestOf, judge, lineOf, readFiguresOfRecord, recordAfter, writeFiguresOfRecord } from "./record.ts"
-import { type Result, table } from "./report.ts"
+import { lineOf, type Ratios, ratiosOf, readFiguresOfRecord, worsened } from "./record.ts"
+import { table } from "./report.ts"
 import { asProgram, note, program, type Rig, say, startReferences, withRig } from "./rig.ts"
 import { Server } from "./server.ts"
 
@@ -14,64 +15,61 @@ import { Server } from "./server.ts"
  *     npm run bench -- ci [--record]
  */
 
-const { values } = parseArgs({
-  options: {
-    /** Writes what was measured as the figures of record, in place of comparing with them. */
-    record: { type: "boolean", default: false }
-  }
-})
-
 const file = program("figures-of-record.json")
-const runs = 3
-/** A machine of tests is seldom quiet; waiting for it would take the two minutes. */
-const quietSecondsMax = 0
-/** Waiting for others decides this one, so that it says little on a machine of tests. */
-const unrecorded = "gap"
-const measuredIds = ["paced", "first", "short", "long", "json", "json-fold"]
 
-const recorded = (results: ReadonlyArray<Result>): ReadonlyArray<Result> =>
-  results.filter(({ id }) => id !== unrecorded)
-
-const measure = async (comparison: Comparison): Promise<ReadonlyArray<Result>> => {
+const measure = async (comparison: Comparison): Promise<Ratios> => {
   const results = await compare(comparison)
-  say(table(results, comparison.measured.name, "raw"))
-  return recorded(results)
+  say(table(results))
+  return ratiosOf(results)
 }
 
-/** Figures that are worse are measured a second time before they count. */
+/** A figure that is worse is measured a second time before it counts. */
 const holds = async (comparison: Comparison): Promise<boolean> => {
   const record = readFiguresOfRecord(file)
-  const first = judge(record, await measure(comparison))
-  const worse = first.filter(({ held }) => !held).map(({ id }) => id)
-  if (worse.length > 0) say(`\nMeasured again: ${worse.join(", ")}`)
-  const again = experiments.filter(({ figures }) => figures.some(({ id }) => worse.includes(id)))
-  const judged =
-    again.length === 0
-      ? first
-      : bestOf(first, judge(record, await measure({ ...comparison, only: again.map(({ id }) => id) })))
-  say(`\n${judged.map(lineOf).join("\n")}`)
-  return judged.every(({ held }) => held)
+  let ratios = await measure(comparison)
+  const worse = worsened(record, ratios)
+  if (worse.length > 0) {
+    say(`\nMeasured again: ${worse.join(", ")}`)
+    const again = experiments.filter(({ figures }) => figures.some(({ id }) => worse.includes(id)))
+    const second = await measure({ ...comparison, only: again.map(({ id }) => id) })
+    ratios = { ...ratios, ...Object.fromEntries(worse.map((id) => [id, second[id] ?? Number.NaN])) }
+  }
+  say(
+    `\n${Object.keys(record)
+      .map((id) => lineOf(id, record, ratios))
+      .join("\n")}`
+  )
+  return worsened(record, ratios).length === 0
+}
+
+const record = (ratios: Ratios): boolean => {
+  if (Object.values(ratios).some(Number.isNaN)) throw new Error("not recorded: a figure failed")
+  writeFileSync(file, `${JSON.stringify(ratios, null, 2)}\n`)
+  return true
 }
 
 const run = async (rig: Rig): Promise<boolean> => {
+  const { values } = parseArgs({
+    options: {
+      /** Writes what was measured as the figures of record, in place of comparing with them. */
+      record: { type: "boolean", default: false }
+    }
+  })
   const { directory, fleet, loader, upstreamPort } = rig
   const recipe = parleyRecipe({ entry: build(), profile: null, upstreamPort, directory })
-  const measured = new Server(fleet, recipe)
-  await measured.start()
   const comparison: Comparison = {
-    measured,
+    measured: await new Server(fleet, recipe).start(),
     references: await startReferences(rig),
     loader,
     scale: ciScale,
-    runs,
-    only: measuredIds,
-    quiet: quietOf(fleet, quietSecondsMax),
+    runs: 3,
+    only: ["paced", "first", "short", "long", "json", "json-fold"],
+    // A machine of tests is seldom quiet; waiting for it would take the two minutes.
+    quiet: quietOf(fleet, 0),
     repeatsMax: 0,
     say: note
   }
-  if (!values.record) return holds(comparison)
-  writeFiguresOfRecord(file, recordAfter({}, await measure(comparison)))
-  return true
+  return values.record ? record(await measure(comparison)) : holds(comparison)
 }
 
 await asProgram(() => withRig(true, run))

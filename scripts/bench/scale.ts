@@ -11,7 +11,7 @@ import { build, parleyRecipe } from "./parley.ts"
 import { cpuSecondsWithEnded, descendants } from "./procfs.ts"
 import { quietOf } from "./quiet.ts"
 import { asProgram, note, program, type Rig, say, startListener, withRig } from "./rig.ts"
-import { lineOf, type ScaleSample, scaleTable } from "./scaleReport.ts"
+import { type ScaleSample, scaleTable } from "./scaleReport.ts"
 import { Server } from "./server.ts"
 
 /**
@@ -41,11 +41,6 @@ const paceAnswers = 600
 const settleMs = 500
 /** As many as one process has by default, and the one that counts. */
 const databaseConnections = 10 * processesMax + 1
-
-const kinds = [
-  { title: "streams of 100 deltas", stream: true },
-  { title: "JSON answers of 100 tokens", stream: false }
-]
 
 interface Bench extends Rig {
   readonly servers: ReadonlyArray<Server>
@@ -178,30 +173,31 @@ const saysRows = async ({ client }: Bench): Promise<void> => {
   }
 }
 
-const measure = async (bench: Bench): Promise<void> => {
-  const all = []
-  for (const { stream, title } of kinds) {
-    const balanced = { key: bench.servers[0]?.key ?? null, port: bench.balancer.port }
-    const load = loadOf(balanced, { tokens: 100 }, stream)
-    await balanceOver(bench, bench.servers)
-    await bench.loader.run(load, connections, warmUpAnswers)
-    const samples = new Map<number, Array<ScaleSample>>(counts.map((count) => [count, []]))
-    for (let run = 0; run < runs; run++) {
-      // In turn, so that what disturbs the machine disturbs all.
-      for (const count of counts) {
-        const taken = await sample(bench, load, count)
-        samples.get(count)?.push(taken)
-        note(
-          `${title}, ${count}: ${(taken.answers / taken.seconds).toFixed(0)}/s, others ${taken.others.toFixed(2)}`
-        )
-      }
+const measureKind = async (bench: Bench, kind: string, load: Load) => {
+  await balanceOver(bench, bench.servers)
+  await bench.loader.run(load, connections, warmUpAnswers)
+  const lines = counts.map((processes) => ({ processes, samples: [] as Array<ScaleSample> }))
+  for (let run = 0; run < runs; run++) {
+    // In turn, so that what disturbs the machine disturbs all.
+    for (const { processes, samples } of lines) {
+      const one = await sample(bench, load, processes)
+      samples.push(one)
+      note(
+        `${kind}, ${processes}: ${(one.answers / one.seconds).toFixed(0)}/s, others ${one.others.toFixed(2)}`
+      )
     }
-    const lines = counts.map((count) => lineOf(count, availableParallelism(), samples.get(count) ?? []))
-    say(
-      `${scaleTable(`${title}, ${connections} at a time, on ${availableParallelism()} processors`, lines)}\n`
-    )
-    all.push({ title, lines, samples: Object.fromEntries(samples) })
   }
+  const processors = availableParallelism()
+  say(`${kind}, ${connections} at a time, on ${processors} processors\n${scaleTable(lines, processors)}\n`)
+  return { kind, lines }
+}
+
+const measure = async (bench: Bench): Promise<void> => {
+  const balanced = { key: bench.servers[0]?.key ?? null, port: bench.balancer.port }
+  const all = [
+    await measureKind(bench, "streams of 100 deltas", loadOf(balanced, { tokens: 100 })),
+    await measureKind(bench, "JSON answers of 100 tokens", loadOf(balanced, { tokens: 100 }, false))
+  ]
   if (values.out !== undefined) writeFileSync(values.out, `${JSON.stringify(all, null, 2)}\n`)
 }
 

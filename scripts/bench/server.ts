@@ -58,9 +58,10 @@ export class Server {
     return residentKibibytes(this.pid)
   }
 
-  async start(): Promise<void> {
+  async start(): Promise<this> {
     this.started = await this.launch(this.recipe.environment, "server")
     this.fleet.moveChildrenAside(this.started)
+    return this
   }
 
   async stop(): Promise<void> {
