@@ -3,8 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { parseArgs } from "node:util"
 import { abuseCases, type Belongings } from "./abuseCases.ts"
 import { directive } from "./directive.ts"
-import { build, parleyRecipe } from "./parley.ts"
-import { residentKibibytes } from "./procfs.ts"
+import { parleyRecipe } from "./recipes.ts"
 import { asProgram, program, type Rig, say, withRig } from "./rig.ts"
 import { Server } from "./server.ts"
 
@@ -145,24 +144,23 @@ const watch = async (port: number, key: string, millis: number): Promise<Waits> 
 const row = (cells: ReadonlyArray<string>): string =>
   cells.map((cell, index) => (index === 0 ? cell.padEnd(16) : cell.padStart(9))).join(" ")
 
-const measure = async ({ directory, fleet, upstreamPort }: Rig): Promise<boolean> => {
-  const entry = values.entry ?? build()
-  const recipe = parleyRecipe({ entry, profile: values.profile ?? null, upstreamPort, directory })
+const measure = async (rig: Rig): Promise<boolean> => {
+  const { fleet } = rig
+  const recipe = parleyRecipe(rig, values.profile)
   const {
     PARLEY_USER_REQUESTS_MAX: _,
     PARLEY_USER_REQUESTS_PER_MINUTE: __,
     ...environment
   } = recipe.environment
-  const server = new Server(fleet, {
+  const server = await new Server(fleet, {
     ...recipe,
     environment: { ...environment, PARLEY_ADMIN_KEY: adminKey, PARLEY_USER_REQUESTS_PER_MINUTE: "60000" }
-  })
-  await server.start()
+  }).start()
   const { port } = server
   const victim = await makeUser(port, "victim")
   const abusive = await makeUser(port, "abuser")
   const has = await prepare(port, abusive)
-  const abuser = fleet.start("abuser", [program("abuser.ts"), String(port), abusive], process.env, "all")
+  const abuser = fleet.start("abuser", [program("abuser.ts"), String(port), abusive], "all")
   await fleet.message(abuser)
   await watch(port, victim, settleMs)
 
@@ -173,10 +171,10 @@ const measure = async ({ directory, fleet, upstreamPort }: Rig): Promise<boolean
     const before = await watch(port, victim, windowMs / 2)
     abuser.child.send({ run: id, has })
     const beside = await watch(port, victim, windowMs)
-    const resident = residentKibibytes(server.pid)
-    const said = fleet.message(abuser)
+    const resident = server.residentKibibytes()
+    const said = fleet.message<{ readonly answered: Readonly<Record<string, number>> }>(abuser)
     abuser.child.send({ run: null, has })
-    const { answered } = (await said) as { readonly answered: Readonly<Record<string, number>> }
+    const { answered } = await said
     await sleep(settleMs)
     const after = await watch(port, victim, windowMs / 2)
     const alone = Math.max(before.p95, after.p95)
@@ -192,4 +190,4 @@ const measure = async ({ directory, fleet, upstreamPort }: Rig): Promise<boolean
   return isHeld
 }
 
-await asProgram(() => withRig(false, measure))
+await asProgram(() => withRig({ pins: false, ...values }, measure))

@@ -1,13 +1,11 @@
 import { writeFileSync } from "node:fs"
 import { cpus } from "node:os"
 import { parseArgs } from "node:util"
-import { compare, usualRepeatsMax } from "./comparison.ts"
+import { compare } from "./comparison.ts"
 import { experiments, fullScale, quickScale } from "./figures.ts"
-import { build, parleyRecipe } from "./parley.ts"
-import { quietOf } from "./quiet.ts"
-import { type Result, table } from "./report.ts"
-import { asProgram, note, type Rig, say, startReferences, withRig } from "./rig.ts"
-import { Server } from "./server.ts"
+import { startServers } from "./recipes.ts"
+import { table } from "./report.ts"
+import { asProgram, type Rig, say, withRig } from "./rig.ts"
 
 /** The benchmark: starts the servers, drives the load, says how they compare, and leaves nothing running. */
 
@@ -20,7 +18,7 @@ const help = `Measures Parley beside a plain node:http translator (raw), in one 
 
   --runs N          runs of each figure on each side (5)
   --only A,B        of ${ids.join(", ")}
-  --streams N       open streams for the memory figure (5000)
+  --streams N       open streams for the memory figure (${fullScale.heldStreams})
   --out FILE        writes all samples as JSON
   --wait SECONDS    before each run, for others on this machine to become quiet, at most (20)
   --strict          exit code 1 also when a figure misses its bound
@@ -61,50 +59,23 @@ const readOptions = () => {
     scale: { ...scale, heldStreams }
   }
 }
-type Options = ReturnType<typeof readOptions>
 
-const benchmark = async (rig: Rig, options: Options): Promise<boolean> => {
-  const { directory, fleet, loader, upstreamPort } = rig
-  const references = await startReferences(rig)
-  const entry = options.entry ?? build()
-  const measured = new Server(
-    fleet,
-    parleyRecipe({ entry, profile: options.profile ?? null, upstreamPort, directory })
-  )
-  await measured.start()
-  const results = await compare({
-    measured,
-    references,
-    loader,
-    scale: options.scale,
-    runs: options.runs,
-    only: options.only,
-    quiet: quietOf(fleet, options.waitSeconds),
-    repeatsMax: usualRepeatsMax,
-    say: note
-  })
+const benchmark = async (rig: Rig, options: ReturnType<typeof readOptions>): Promise<boolean> => {
+  const { only, out, profile, runs, scale, strict, waitSeconds } = options
+  const results = await compare({ ...(await startServers(rig, profile)), scale, runs, only, waitSeconds })
   say(table(results))
-  if (options.out !== undefined) writeOut(options.out, rig, options, results)
-  const bad = options.strict ? ["failed", "missed"] : ["failed"]
-  return results.every((result) => !bad.includes(result.verdict))
-}
-
-const writeOut = (
-  file: string,
-  { fleet }: Rig,
-  { runs, scale }: Options,
-  results: ReadonlyArray<Result>
-): void => {
-  const machine = { processors: cpus().map(({ model }) => model), pinned: fleet.cores }
-  const report = { at: new Date().toISOString(), node: process.version, machine, runs, scale, results }
-  writeFileSync(file, `${JSON.stringify(report, null, 2)}\n`)
+  if (out !== undefined) {
+    const processors = cpus().map(({ model }) => model)
+    const machine = { processors, pinned: rig.fleet.cores }
+    const report = { at: new Date().toISOString(), node: process.version, machine, runs, scale, results }
+    writeFileSync(out, `${JSON.stringify(report, null, 2)}\n`)
+  }
+  return !results.some(({ verdict }) => verdict === "failed" || (strict && verdict === "missed"))
 }
 
 await asProgram(async () => {
   const options = readOptions()
-  if (options.help) {
-    say(help)
-    return true
-  }
-  return withRig(true, (rig) => benchmark(rig, options))
+  if (!options.help) return withRig({ pins: true, ...options }, (rig) => benchmark(rig, options))
+  say(help)
+  return true
 })

@@ -2,12 +2,10 @@ import { writeFileSync } from "node:fs"
 import { parseArgs } from "node:util"
 import { compare, type Comparison } from "./comparison.ts"
 import { ciScale, experiments } from "./figures.ts"
-import { build, parleyRecipe } from "./parley.ts"
-import { quietOf } from "./quiet.ts"
+import { startServers } from "./recipes.ts"
 import { lineOf, type Ratios, ratiosOf, readFiguresOfRecord, worsened } from "./record.ts"
 import { table } from "./report.ts"
-import { asProgram, note, program, type Rig, say, startReferences, withRig } from "./rig.ts"
-import { Server } from "./server.ts"
+import { asProgram, program, type Rig, say, withRig } from "./rig.ts"
 
 /**
  * The main ratios in two minutes, beside those in the repository: fails when one is worse by `worseningMax`.
@@ -55,21 +53,15 @@ const run = async (rig: Rig): Promise<boolean> => {
       record: { type: "boolean", default: false }
     }
   })
-  const { directory, fleet, loader, upstreamPort } = rig
-  const recipe = parleyRecipe({ entry: build(), profile: null, upstreamPort, directory })
   const comparison: Comparison = {
-    measured: await new Server(fleet, recipe).start(),
-    references: await startReferences(rig),
-    loader,
+    ...(await startServers(rig)),
     scale: ciScale,
     runs: 3,
     only: ["paced", "first", "short", "long", "json", "json-fold"],
     // A machine of tests is seldom quiet; waiting for it would take the two minutes.
-    quiet: quietOf(fleet, 0),
-    repeatsMax: 0,
-    say: note
+    waitSeconds: 0
   }
   return values.record ? record(await measure(comparison)) : holds(comparison)
 }
 
-await asProgram(() => withRig(true, run))
+await asProgram(() => withRig({ pins: true }, run))

@@ -1,20 +1,24 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process"
+import { once } from "node:events"
 import { closeSync, openSync, readFileSync } from "node:fs"
 import { availableParallelism } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
-import { cpuSeconds, cpuSecondsWithEnded, descendants, type ProcessMark, stillThere } from "./procfs.ts"
-
-/** The processes that the benchmark starts, and the promise that none of them outlives it. */
+import { cpuSeconds, cpuSecondsBelow, descendants, machineCpuSeconds } from "./procfs.ts"
 
 const stopSecondsMax = 15
-const orphanSecondsMax = 5
+const lookSeconds = 0.5
+
+/**
+ * Processors that other work may keep busy before a measurement counts as disturbed. Other work makes the waits longer, and
+ * by that changes also what the servers spend: events that had to wait leave together.
+ */
+export const othersMax = 0.35
 
 export interface Started {
   readonly name: string
   readonly pid: number
   readonly child: ChildProcess
-  readonly logFile: string
 }
 
 /** Which processors the measured server has, and which everything else. */
@@ -34,35 +38,39 @@ const coresToUse = (): Cores | null => {
 
 const pin = (pid: number, cores: string): void => void spawnSync("taskset", ["-acp", cores, String(pid)])
 
+/** The processes that a benchmark starts, none of which outlives it. */
 export class Fleet {
   readonly cores: Cores | null
-  private readonly logDirectory: string
+  private readonly directory: string
   private readonly running = new Set<Started>()
   private endedCpuSeconds = 0
 
   /** If it `pins`, the measured server has processors of its own, off which this process goes, too. */
-  constructor(logDirectory: string, pins: boolean) {
-    this.logDirectory = logDirectory
+  constructor(directory: string, pins: boolean) {
+    this.directory = directory
     this.cores = pins ? coresToUse() : null
     if (this.cores !== null) pin(process.pid, this.cores.others)
-    process.on("exit", () => this.killAll())
+    // The last resort, when there is no time to wait.
+    process.on("exit", () => {
+      for (const { child } of this.running) child.kill()
+    })
   }
 
+  /** Starts Node with these arguments. Its output goes to a file of that name. */
   start(
     name: string,
     args: ReadonlyArray<string>,
-    environment: NodeJS.ProcessEnv,
-    place: keyof Cores
+    place: keyof Cores,
+    environment: NodeJS.ProcessEnv = process.env
   ): Started {
-    const logFile = join(this.logDirectory, `${name}.log`)
-    const log = openSync(logFile, "a")
+    const log = openSync(this.logFile(name), "a")
     const pinned = this.cores === null ? [] : ["taskset", "-c", this.cores[place]]
     const [command = process.execPath, ...rest] = [...pinned, process.execPath, ...args]
     const child = spawn(command, rest, { env: environment, stdio: ["ignore", log, log, "ipc"] })
     closeSync(log)
     child.on("error", () => {})
     if (child.pid === undefined) throw new Error(`${name} did not start: ${command}`)
-    const started = { name, pid: child.pid, child, logFile }
+    const started = { name, pid: child.pid, child }
     this.running.add(started)
     return started
   }
@@ -70,85 +78,67 @@ export class Fleet {
   /** Moves what a server has started, its database, off the server's own processors. */
   moveChildrenAside(started: Started): void {
     if (this.cores === null) return
-    for (const { pid } of descendants(started.pid)) pin(pid, this.cores.others)
+    for (const pid of descendants(started.pid)) pin(pid, this.cores.others)
   }
 
-  alive(started: Started): boolean {
-    return started.child.exitCode === null && started.child.signalCode === null
+  logTail({ name }: Started): string {
+    return readFileSync(this.logFile(name), "utf8").split("\n").slice(-20).join("\n")
   }
 
-  log(started: Started): string {
-    return readFileSync(started.logFile, "utf8")
+  private logFile(name: string): string {
+    return join(this.directory, `${name}.log`)
   }
 
-  logTail(started: Started): string {
-    return this.log(started).split("\n").slice(-20).join("\n")
-  }
-
-  /** What the benchmark and everything that it started has spent so far. */
-  cpuSeconds(): number {
-    let seconds = cpuSeconds(process.pid) + this.endedCpuSeconds
-    for (const started of this.running) seconds += spentBy(started)
-    return seconds
-  }
-
-  /** The next thing that a child says; fails when it ends instead. */
-  message(started: Started): Promise<unknown> {
+  /** The next thing that a child says; fails when it ends instead. Nothing but our own programs speaks on this channel. */
+  message<A>(started: Started): Promise<A> {
+    const { child, name } = started
     return new Promise((resolve, reject) => {
-      const ended = (): void => reject(new Error(`${started.name} ended:\n${this.logTail(started)}`))
-      started.child.once("exit", ended)
-      started.child.once("message", (said) => {
-        started.child.off("exit", ended)
-        resolve(said)
+      const ended = (): void => reject(new Error(`${name} ended:\n${this.logTail(started)}`))
+      child.once("exit", ended)
+      child.once("message", (said) => {
+        child.off("exit", ended)
+        resolve(said as A)
       })
     })
   }
 
+  /** SIGTERM, and SIGKILL if that isn't enough. A database whose service was killed ends when its directory is gone. */
   async stop(started: Started): Promise<void> {
-    const children = descendants(started.pid)
+    const { child } = started
     this.endedCpuSeconds += spentBy(started)
-    if (this.alive(started)) started.child.kill("SIGTERM")
-    const deadline = performance.now() + stopSecondsMax * 1000
-    while (this.alive(started) && performance.now() < deadline) await sleep(10)
-    if (this.alive(started)) started.child.kill("SIGKILL")
-    while (this.alive(started)) await sleep(10)
+    const impatience = setTimeout(() => child.kill("SIGKILL"), stopSecondsMax * 1000)
+    if (child.kill()) await once(child, "exit")
+    clearTimeout(impatience)
     this.running.delete(started)
-    await endOrphans(children)
   }
 
   async stopAll(): Promise<void> {
     await Promise.all([...this.running].map((started) => this.stop(started)))
   }
 
-  /** The last resort, when there is no time to wait. */
-  private killAll(): void {
-    for (const started of this.running) {
-      const children = descendants(started.pid)
-      started.child.kill("SIGKILL")
-      for (const mark of children) if (stillThere(mark)) signal(mark, "SIGQUIT")
+  /** What the benchmark and everything that it started has spent so far. */
+  cpuSeconds(): number {
+    const own = cpuSeconds(process.pid) + this.endedCpuSeconds
+    return [...this.running].map(spentBy).reduce((sum, one) => sum + one, own)
+  }
+
+  /** Starts to watch other work on the machine. The result tells how many processors it has kept busy since then. */
+  watchOthers(): () => number {
+    const at = performance.now()
+    const othersCpuSeconds = () => machineCpuSeconds() - this.cpuSeconds()
+    const before = othersCpuSeconds()
+    return () => Math.max(0, (othersCpuSeconds() - before) / ((performance.now() - at) / 1000))
+  }
+
+  /** Waits until other work is over, or for so long at most. */
+  async untilQuiet(secondsMax: number): Promise<void> {
+    const deadline = performance.now() + secondsMax * 1000
+    while (performance.now() < deadline) {
+      const others = this.watchOthers()
+      await sleep(lookSeconds * 1000)
+      if (others() <= othersMax) return
     }
   }
 }
 
-const spentBy = (started: Started): number => {
-  const children = descendants(started.pid).map((mark) => mark.pid)
-  const own = cpuSeconds(started.pid)
-  return (Number.isNaN(own) ? 0 : own) + cpuSecondsWithEnded(children)
-}
-
-const signal = (mark: ProcessMark, name: NodeJS.Signals): void => {
-  try {
-    process.kill(mark.pid, name)
-  } catch {
-    // It ended in between, which is what was wanted.
-  }
-}
-
-/** A database whose server was killed stays behind; SIGQUIT ends PostgreSQL at once. */
-const endOrphans = async (children: ReadonlyArray<ProcessMark>): Promise<void> => {
-  const left = children.filter(stillThere)
-  for (const mark of left) signal(mark, "SIGQUIT")
-  const deadline = performance.now() + orphanSecondsMax * 1000
-  while (left.some(stillThere) && performance.now() < deadline) await sleep(20)
-  for (const mark of left) if (stillThere(mark)) signal(mark, "SIGKILL")
-}
+const spentBy = ({ pid }: Started): number => (cpuSeconds(pid) || 0) + cpuSecondsBelow(pid)

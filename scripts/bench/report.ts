@@ -1,5 +1,5 @@
 import type { Figure, Measured } from "./figures.ts"
-import { othersMax } from "./quiet.ts"
+import { othersMax } from "./fleet.ts"
 import { median } from "./statistics.ts"
 
 /** The samples of one figure. */

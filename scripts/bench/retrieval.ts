@@ -13,7 +13,7 @@ import { Retrieval } from "../../src/retrieval/Retrieval.ts"
 import { AppConfig, readSettings } from "../../src/settings/AppConfig.ts"
 import { Database } from "../../src/sql/Database.ts"
 import { migrate } from "../../src/sql/Migrations.ts"
-import { cpuSeconds, descendants } from "./procfs.ts"
+import { cpuSecondsBelow } from "./procfs.ts"
 import { Texts } from "./retrievalText.ts"
 
 /**
@@ -86,8 +86,7 @@ const quantile = (values: ReadonlyArray<number>, part: number): string =>
 /** Milliseconds of processor time of this process and of the database that it started. */
 const processorTimes = () => {
   const { system, user } = process.cpuUsage()
-  const database = descendants(process.pid).reduce((sum, { pid }) => sum + (cpuSeconds(pid) || 0), 0)
-  return { own: (user + system) / 1000, database: database * 1000 }
+  return { own: (user + system) / 1000, database: cpuSecondsBelow(process.pid) * 1000 }
 }
 
 const searchTimes = Effect.fnUntraced(function* (project: Project, asked: ReadonlyArray<string>) {

@@ -1,14 +1,18 @@
+import { spawnSync } from "node:child_process"
+import { chmodSync, mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Fleet } from "./fleet.ts"
 import { Loader } from "./load.ts"
-import { Server } from "./server.ts"
-import { setUp } from "./workplace.ts"
 
 /** What every comparison needs around the servers: the mock model server, the load generator, and processes that end with it. */
 export interface Rig {
   readonly fleet: Fleet
   readonly loader: Loader
   readonly upstreamPort: number
+  /** The program of the service. */
+  readonly entry: string
   /** For the data of the run. */
   readonly directory: string
 }
@@ -17,54 +21,46 @@ export const program = (name: string): string => fileURLToPath(new URL(name, imp
 export const say = (line: string): void => void process.stdout.write(`${line}\n`)
 export const note = (line: string): void => void process.stderr.write(`${line}\n`)
 
-/** The port that a program of the benchmark says it listens on. */
-export const startListener = async (
-  fleet: Fleet,
-  name: string,
-  args: ReadonlyArray<string>
-): Promise<{ readonly port: number; readonly started: ReturnType<Fleet["start"]> }> => {
-  const started = fleet.start(name, args, process.env, "others")
-  const said = await fleet.message(started)
-  if (typeof said !== "object" || said === null || !("port" in said) || typeof said.port !== "number") {
-    throw new Error(`${name} did not say where it listens`)
-  }
-  return { port: said.port, started }
+/** Starts a program of the benchmark, which says on which port it listens. */
+export const startListener = async (fleet: Fleet, file: string) => {
+  const started = fleet.start(file, [program(file)], "others")
+  const { port } = await fleet.message<{ readonly port: number }>(started)
+  return { port, started }
 }
 
-/** Leaves nothing running, and no file. */
-export const withRig = async <A>(pins: boolean, use: (rig: Rig) => Promise<A>): Promise<A> => {
+/** Builds the bundle, so that what is measured is what the sources say now. */
+const build = (): string => {
+  const { status } = spawnSync(process.execPath, [program("../run.mjs"), "build"], { stdio: "inherit" })
+  if (status !== 0) throw new Error("the build failed")
+  return program("../../dist/main.js")
+}
+
+/**
+ * Leaves nothing running, and no file, also when a signal ends the benchmark. If it `pins`, the measured server has processors
+ * of its own. `entry` is measured instead of the service as it is built from the sources.
+ */
+export const withRig = async <A>(
+  { entry = build(), pins }: { readonly pins: boolean; readonly entry?: string },
+  use: (rig: Rig) => Promise<A>
+): Promise<A> => {
   if (process.platform !== "linux") {
     throw new Error("the benchmark reads the meters of /proc, so it runs on Linux only")
   }
-  const { directory, fleet } = setUp("parley-bench-", pins)
+  const directory = mkdtempSync(join(tmpdir(), "parley-bench-"))
+  // A database that runs as another account than root must be able to reach its files.
+  chmodSync(directory, 0o755)
+  const fleet = new Fleet(directory, pins)
+  // After the fleet's own listener, so that nothing writes there any more.
+  process.on("exit", () => rmSync(directory, { recursive: true, force: true }))
+  const leave = (exitCode: number) => () => void fleet.stopAll().finally(() => process.exit(exitCode))
+  process.on("SIGINT", leave(130)).on("SIGTERM", leave(143))
   try {
-    const upstream = await startListener(fleet, "upstream", [program("upstream.ts")])
-    return await use({ fleet, directory, upstreamPort: upstream.port, loader: new Loader() })
+    const { port } = await startListener(fleet, "upstream.ts")
+    return await use({ fleet, directory, entry, upstreamPort: port, loader: new Loader() })
   } finally {
     await fleet.stopAll()
   }
 }
-
-/** The plain translator of that kind, started. */
-const startRaw = async (
-  { fleet, upstreamPort }: Rig,
-  kind: "raw" | "fold",
-  name: string
-): Promise<Server> => {
-  const server = new Server(fleet, {
-    name,
-    args: [program("raw.ts"), String(upstreamPort), ...(kind === "fold" ? ["fold"] : [])],
-    environment: {},
-    key: null
-  })
-  await server.start()
-  return server
-}
-
-export const startReferences = async (rig: Rig): Promise<Readonly<Record<"raw" | "fold", Server>>> => ({
-  raw: await startRaw(rig, "raw", "raw"),
-  fold: await startRaw(rig, "fold", "raw-fold")
-})
 
 /** Runs a benchmark as the whole of a process, which ends with 1 if it answers false or fails. */
 export const asProgram = async (run: () => Promise<boolean>): Promise<void> => {

@@ -7,9 +7,8 @@ import { Client } from "pg"
 import type { Load } from "./exchange.ts"
 import type { Started } from "./fleet.ts"
 import { loadOf } from "./load.ts"
-import { build, parleyRecipe } from "./parley.ts"
-import { cpuSecondsWithEnded, descendants } from "./procfs.ts"
-import { quietOf } from "./quiet.ts"
+import { cpuSecondsBelow } from "./procfs.ts"
+import { onDatabase, parleyRecipe } from "./recipes.ts"
 import { asProgram, note, program, type Rig, say, startListener, withRig } from "./rig.ts"
 import { type ScaleSample, scaleTable } from "./scaleReport.ts"
 import { Server } from "./server.ts"
@@ -50,62 +49,42 @@ interface Bench extends Rig {
 }
 
 const startDatabase = async ({ directory, fleet }: Rig) => {
-  const data = mkdtempSync(join(directory, "database-"))
-  const database = fleet.start(
-    "database",
-    [program("scaleDatabase.ts"), data, String(databaseConnections)],
-    process.env,
-    "all"
-  )
-  const said = await fleet.message(database)
-  if (typeof said !== "object" || said === null || !("host" in said) || typeof said.host !== "string") {
-    throw new Error("the database did not say where it listens")
-  }
-  const client = new Client({ host: said.host, user: "parley", database: "postgres" })
+  const args = [
+    program("scaleDatabase.ts"),
+    mkdtempSync(join(directory, "database-")),
+    String(databaseConnections)
+  ]
+  const database = fleet.start("database", args, "all")
+  const { host } = await fleet.message<{ readonly host: string }>(database)
+  const client = new Client({ host, user: "parley", database: "postgres" })
   // When the benchmark is stopped, the database goes before this connection does.
   client.on("error", () => {})
   await client.connect()
-  const url = `postgres://parley@localhost/postgres?host=${encodeURIComponent(said.host)}`
-  return { database, client, url }
+  return { database, client, host }
 }
 
 /** One after the other: the first one applies the migrations and creates the key, which all have. */
-const startServers = async (rig: Rig, databaseUrl: string): Promise<ReadonlyArray<Server>> => {
-  const entry = build()
-  const first = parleyRecipe({
-    entry,
-    profile: null,
-    upstreamPort: rig.upstreamPort,
-    directory: rig.directory
-  })
+const startServers = async (rig: Rig, host: string): Promise<ReadonlyArray<Server>> => {
+  const recipe = parleyRecipe(rig)
   const servers: Array<Server> = []
-  for (let n = 0; n < processesMax; n++) {
-    const server = new Server(rig.fleet, {
-      ...first,
-      name: `parley-${n + 1}`,
-      environment: {
-        ...first.environment,
-        PARLEY_DATA_DIR: mkdtempSync(join(rig.directory, "service-")),
-        DATABASE_URL: databaseUrl,
-        // Nothing is uploaded, so that it does not matter that each has a directory of its own.
-        PARLEY_FILES_DIRECTORY_SHARED: "true"
-      }
-    })
-    await server.start()
-    servers.push(server)
+  for (let n = 1; n <= processesMax; n++) {
+    const ofDatabase = onDatabase(host, mkdtempSync(join(rig.directory, "service-")))
+    const environment = { ...recipe.environment, ...ofDatabase }
+    servers.push(await new Server(rig.fleet, { ...recipe, name: `parley-${n}`, environment }).start())
   }
   return servers
 }
 
-const statementCounts = `
-  SELECT coalesce(sum(calls), 0)::float8 AS statements,
-    coalesce(sum(calls) FILTER (WHERE query ~* '^(BEGIN|COMMIT|ROLLBACK|START)'), 0)::float8 AS transactions
-  FROM pg_stat_statements WHERE query NOT LIKE '%pg_stat_statements%'`
-const position = `SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float8 AS wal,
-  pg_database_size(current_database())::float8 AS bytes`
+type DatabaseCounts = Pick<ScaleSample, "statements" | "transactionStatements" | "walBytes" | "databaseBytes">
 
-const numbers = async (client: Client, query: string): Promise<Readonly<Record<string, number>>> => {
-  const [row] = (await client.query<Record<string, number>>(query)).rows
+const databaseCounts = async ({ client }: Bench): Promise<DatabaseCounts> => {
+  const { rows } = await client.query<DatabaseCounts>(`
+    SELECT coalesce(sum(calls), 0)::float8 AS statements,
+      coalesce(sum(calls) FILTER (WHERE query ~* '^(BEGIN|COMMIT|ROLLBACK|START)'), 0)::float8 AS "transactionStatements",
+      pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float8 AS "walBytes",
+      pg_database_size(current_database())::float8 AS "databaseBytes"
+    FROM pg_stat_statements WHERE query NOT LIKE '%pg_stat_statements%'`)
+  const [row] = rows
   if (row === undefined) throw new Error("the database answered nothing")
   return row
 }
@@ -113,7 +92,7 @@ const numbers = async (client: Client, query: string): Promise<Readonly<Record<s
 const cpuTimes = ({ database, fleet, servers }: Bench) => ({
   all: fleet.cpuSeconds(),
   service: servers.reduce((sum, server) => sum + server.meters().cpuSeconds, 0),
-  database: cpuSecondsWithEnded(descendants(database.pid).map(({ pid }) => pid))
+  database: cpuSecondsBelow(database.pid)
 })
 
 /** The next connections go to these servers alone. */
@@ -127,29 +106,27 @@ const sample = async (bench: Bench, load: Load, processes: number): Promise<Scal
   const { client, fleet, loader, servers } = bench
   await balanceOver(bench, servers.slice(0, processes))
   const pace = await loader.run(load, connections, paceAnswers)
-  const quiet = quietOf(fleet, quietSecondsMax)
-  await quiet.wait()
+  await fleet.untilQuiet(quietSecondsMax)
   await client.query("SELECT pg_stat_statements_reset()")
-  const begun = await numbers(client, position)
-  const [before, watched] = [cpuTimes(bench), quiet.watch()]
+  const begun = await databaseCounts(bench)
+  const [before, watched] = [cpuTimes(bench), fleet.watchOthers()]
   const total = Math.ceil((pace.whole / pace.seconds) * windowSeconds)
-  const answer = await loader.run(load, connections, total)
+  const { seconds, whole } = await loader.run(load, connections, total)
   const others = watched()
   await sleep(settleMs)
   const after = cpuTimes(bench)
-  const [ended, statements] = [await numbers(client, position), await numbers(client, statementCounts)]
+  const ended = await databaseCounts(bench)
   const service = after.service - before.service
   const database = after.database - before.database
   return {
-    answers: answer.whole,
-    seconds: answer.seconds,
+    answers: whole,
+    seconds,
     serviceCpuSeconds: service,
     databaseCpuSeconds: database,
     loadCpuSeconds: after.all - before.all - service - database,
-    statements: statements["statements"] ?? Number.NaN,
-    transactionStatements: statements["transactions"] ?? Number.NaN,
-    walBytes: (ended["wal"] ?? Number.NaN) - (begun["wal"] ?? Number.NaN),
-    databaseBytes: (ended["bytes"] ?? Number.NaN) - (begun["bytes"] ?? Number.NaN),
+    ...ended,
+    walBytes: ended.walBytes - begun.walBytes,
+    databaseBytes: ended.databaseBytes - begun.databaseBytes,
     others
   }
 }
@@ -158,7 +135,7 @@ const sample = async (bench: Bench, load: Load, processes: number): Promise<Scal
 const statisticsSeconds = 11
 
 /** What an answer writes, over the whole run: each one is a turn. */
-const saysRows = async ({ client }: Bench): Promise<void> => {
+const sayRows = async ({ client }: Bench): Promise<void> => {
   await sleep(statisticsSeconds * 1000)
   const rows = await client.query<{ name: string; inserted: number; updated: number; deleted: number }>(
     `WITH answers AS (SELECT count(*)::float8 AS n FROM turns)
@@ -167,9 +144,8 @@ const saysRows = async ({ client }: Bench): Promise<void> => {
   )
   say("Rows per answer, inserted, updated, deleted:")
   for (const { deleted, inserted, name, updated } of rows.rows) {
-    say(
-      `  ${name.padEnd(32)} ${[inserted, updated, deleted].map((rows) => rows.toFixed(2).padStart(6)).join(" ")}`
-    )
+    const cells = [inserted, updated, deleted].map((count) => count.toFixed(2).padStart(6))
+    say(`  ${name.padEnd(32)} ${cells.join(" ")}`)
   }
 }
 
@@ -192,27 +168,23 @@ const measureKind = async (bench: Bench, kind: string, load: Load) => {
   return { kind, lines }
 }
 
-const measure = async (bench: Bench): Promise<void> => {
-  const balanced = { key: bench.servers[0]?.key ?? null, port: bench.balancer.port }
-  const all = [
-    await measureKind(bench, "streams of 100 deltas", loadOf(balanced, { tokens: 100 })),
-    await measureKind(bench, "JSON answers of 100 tokens", loadOf(balanced, { tokens: 100 }, false))
-  ]
-  if (values.out !== undefined) writeFileSync(values.out, `${JSON.stringify(all, null, 2)}\n`)
+const measure = async (rig: Rig): Promise<boolean> => {
+  const { client, database, host } = await startDatabase(rig)
+  try {
+    const servers = await startServers(rig, host)
+    const balancer = await startListener(rig.fleet, "balancer.ts")
+    const bench: Bench = { ...rig, servers, balancer, database, client }
+    const balanced = { key: servers[0]?.key ?? null, port: balancer.port }
+    const all = [
+      await measureKind(bench, "streams of 100 deltas", loadOf(balanced, { tokens: 100 })),
+      await measureKind(bench, "JSON answers of 100 tokens", loadOf(balanced, { tokens: 100 }, false))
+    ]
+    if (values.out !== undefined) writeFileSync(values.out, `${JSON.stringify(all, null, 2)}\n`)
+    await sayRows(bench)
+  } finally {
+    await client.end()
+  }
+  return true
 }
 
-await asProgram(() =>
-  withRig(false, async (rig) => {
-    const { client, database, url } = await startDatabase(rig)
-    try {
-      const servers = await startServers(rig, url)
-      const balancer = await startListener(rig.fleet, "balancer", [program("balancer.ts")])
-      const bench: Bench = { ...rig, servers, balancer, database, client }
-      await measure(bench)
-      await saysRows(bench)
-    } finally {
-      await client.end()
-    }
-    return true
-  })
-)
+await asProgram(() => withRig({ pins: false }, measure))

@@ -1,4 +1,4 @@
-import { othersMax } from "./quiet.ts"
+import { othersMax } from "./fleet.ts"
 import { type Column, textTable } from "./report.ts"
 import { median } from "./statistics.ts"
 
