@@ -6,7 +6,7 @@ import type { Result } from "./report.ts"
 export type Ratios = Readonly<Record<string, number>>
 
 /** How many times the recorded ratio a ratio may be. */
-export const worseningMax = 1.5
+export const worseningMax = 1.4
 
 const digits = 3
 /** Waiting for other work decides this one, so that it says little on a machine of tests. */
