@@ -102,7 +102,9 @@ const traffic = Effect.fnUntraced(function* (url: string) {
   yield* post(url, { input: { PROMPTMARK: 1 } }, { "x-request-id": "bad" })
   yield* post(url, { input: "PROMPTMARK", conversation_id: "PROMPTMARK" })
   yield* call(`${url}/v1/PATHMARK?q=QUERYMARK`, { key })
-  const failing = { status: 500, errorBody: '{"error":{"message":"ANSWERMARK"}}' }
+  // A server that quotes the prompt: what it says of its own is in the log.
+  const quoting = "Not understood: PROMPTMARK is what the user asked about."
+  const failing = { status: 500, errorBody: JSON.stringify({ error: { message: quoting } }) }
   const failed = yield* post(
     url,
     { input: `PROMPTMARK ${mockDirective(failing)}` },
