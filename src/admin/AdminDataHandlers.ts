@@ -1,7 +1,7 @@
 import { DateTime, Effect, Stream, Struct } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { type HttpApi, HttpApiBuilder } from "effect/http-api"
-import { shownInput, shownOutput } from "../api/ShownItem.ts"
+import { shownInputs, shownOutputs } from "../api/ShownItem.ts"
 import { Accounts } from "../auth/Accounts.ts"
 import type { ShownTurn } from "../conversations/ConversationRows.ts"
 import { Conversations, type OwnedConversation } from "../conversations/Conversations.ts"
@@ -36,8 +36,8 @@ const turnBody = ({ input, output, ...turn }: ShownTurn) => ({
     responseId: "response_id",
     createdAt: "created_at"
   }),
-  input: input.flatMap((item) => shownInput(item) ?? []),
-  output: output.flatMap((item) => shownOutput(item) ?? [])
+  input: shownInputs(input),
+  output: shownOutputs(output)
 })
 
 /** What becomes of the files, as the request says. */

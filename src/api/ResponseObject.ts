@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { IncompleteReason, type OutputItem } from "../domain/Conversation.ts"
 import { ConversationId, ResponseId } from "../domain/Ids.ts"
-import { OwnOutputItem, shownOutput, type ShownOutputItem } from "./ShownItem.ts"
+import { OwnOutputItem, shownOutputs, type ShownOutputItem } from "./ShownItem.ts"
 
 /** As counted by the model's provider, or estimated if it doesn't count. */
 export const ResponseUsage = Schema.Struct({
@@ -69,7 +69,7 @@ export interface ResponseObject extends Omit<typeof ResponseObject.Type, "output
 /** The response as clients see it. */
 export const shownResponse = (response: ResponseObject): ShownResponse => ({
   ...response,
-  output: response.output.flatMap((item) => shownOutput(item) ?? [])
+  output: shownOutputs(response.output)
 })
 export interface ShownResponse extends Omit<ResponseObject, "output"> {
   readonly output: ReadonlyArray<typeof ShownOutputItem.Type>

@@ -51,5 +51,13 @@ export const shownOutput = (item: OutputItem): typeof ShownOutputItem.Type | nul
 }
 
 /** The same for an item that a turn was asked. */
-export const shownInput = (item: InputItem): typeof ShownInputItem.Type | null =>
+const shownInput = (item: InputItem): typeof ShownInputItem.Type | null =>
   item.type === "message" || item.type === "function_call_output" ? item : shownOutput(item)
+
+/** The items of an answer that are shown, in their order. */
+export const shownOutputs = (items: ReadonlyArray<OutputItem>) =>
+  items.flatMap((item) => shownOutput(item) ?? [])
+
+/** The same for what a turn was asked. */
+export const shownInputs = (items: ReadonlyArray<InputItem>) =>
+  items.flatMap((item) => shownInput(item) ?? [])

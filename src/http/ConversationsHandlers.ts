@@ -8,7 +8,7 @@ import type {
   UnansweredQuestion
 } from "../api/ConversationObject.ts"
 import { pageConversationsDefault, pageTurnsDefault } from "../api/ConversationsApi.ts"
-import { shownInput, shownOutput } from "../api/ShownItem.ts"
+import { shownInputs, shownOutputs } from "../api/ShownItem.ts"
 import { ClientConversations } from "../conversations/ClientConversations.ts"
 import type {
   FoundConversation,
@@ -56,8 +56,8 @@ const turnObject = ({
   created_at: details?.createdAt ?? millis(createdAt),
   completed_at: details?.completedAt ?? millis(createdAt),
   model,
-  input: input.flatMap((item) => shownInput(item) ?? []),
-  output: output.flatMap((item) => shownOutput(item) ?? []),
+  input: shownInputs(input),
+  output: shownOutputs(output),
   incomplete_details: incompleteDetails(details?.incompleteReason ?? null, output),
   usage: details?.usage == null ? null : usageOf(details.usage)
 })

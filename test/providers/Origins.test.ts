@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Redacted, Schema } from "effect"
+import { Schema } from "effect"
 import type { ModelMessage, ModelRequest, Reasoning, ToolCall } from "../../src/domain/ModelCall.ts"
 import { chatFamilyNames } from "../../src/providers/ChatFamilies.ts"
 import {
@@ -10,6 +10,7 @@ import {
   protocols
 } from "../../src/providers/ModelServer.ts"
 import { readableBy } from "../../src/providers/SentMessages.ts"
+import { serverAt } from "./ServerSetup.ts"
 
 const model = {
   id: "m",
@@ -21,21 +22,8 @@ const model = {
   cost: 0
 }
 
-const serverOf = (
-  protocol: (typeof protocolNames)[number],
-  more: Partial<ModelServer> = {}
-): ModelServer => ({
-  provider: "p",
-  protocol: protocols[protocol],
-  baseUrl: new URL("https://models.example/v1"),
-  key: Redacted.make("k"),
-  headers: {},
-  tokenParameter: null,
-  family: null,
-  encryptedReasoning: null,
-  concurrentMax: null,
-  ...more
-})
+const serverOf = (protocol: (typeof protocolNames)[number], more: Partial<ModelServer> = {}): ModelServer =>
+  serverAt("https://models.example/v1", protocol, more)
 
 const servers: ReadonlyArray<ModelServer> = [
   ...protocolNames.map((name) => serverOf(name)),
