@@ -232,7 +232,6 @@ export class AnswerReader {
   }
 
   private fragment(fragment: CallFragment): void {
-    if (fragment.blocks !== undefined) for (const block of fragment.blocks) this.block(block)
     const problem = this.calls.add(fragment, this.takeLate)
     if (problem !== null) this.malformed(problem)
   }

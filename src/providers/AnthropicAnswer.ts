@@ -196,25 +196,30 @@ const decodeDocument = (message: Fields): AnswerChunk => {
   if (!Array.isArray(content)) return malformed("content is no list")
   const finish = decodeFinish(message["stop_reason"])
   if (finish === undefined) return malformed("stop_reason is no text")
-  const fragments: Array<CallFragment> = []
-  const first: Array<ThoughtBlock> = []
-  /** Thinking blocks behind the text or a call, before the next call. */
-  let late: Array<ThoughtBlock> = []
-  let text = ""
-  for (const [index, block] of content.entries()) {
+  const chunks = content.map((block, index): AnswerChunk => {
     if (!Predicate.isObject(block)) return malformed("a block is no object")
-    if (block["type"] === "text" && typeof block["text"] === "string") text += block["text"]
-    if (block["type"] === "thinking" || block["type"] === "redacted_thinking")
-      (text === "" && fragments.length === 0 ? first : late).push(thoughtOf(block))
-    if (block["type"] !== "tool_use") continue
-    const call = decodeCall(block, index)
-    if (call === undefined) return malformed("a tool call is not well-formed")
-    fragments.push({ ...call, blocks: late })
-    late = []
-  }
+    switch (block["type"]) {
+      case "text":
+        return typeof block["text"] === "string" ? decodeTextDelta(block["text"]) : unknown
+      case "thinking":
+      case "redacted_thinking":
+        return thoughtBlock(thoughtOf(block))
+      case "tool_use": {
+        const call = decodeCall(block, index)
+        return call === undefined ? malformed("a tool call is not well-formed") : callDelta(call)
+      }
+      default:
+        return unknown
+    }
+  })
+  const problem = chunks.find(({ type }) => type === "malformed")
+  if (problem !== undefined) return problem
+  const hasText = chunks.some((chunk) => chunk.type === "delta" && chunk.text !== "")
   const usage = Predicate.isObject(message["usage"]) ? decodeUsage(message["usage"]) : null
-  const refusal = explained(message, text !== "")
-  return { ...thinking, text, blocks: first, fragments, ...refusal, finish, usage }
+  return {
+    type: "chunks",
+    chunks: [...chunks, { ...thinking, ...explained(message, hasText), finish, usage }]
+  }
 }
 
 /** Later counts replace earlier ones, unless they are null. */

@@ -50,8 +50,6 @@ export interface CallFragment {
   readonly arguments: string
   /** What only the server can read of the call, as JSON. */
   readonly data?: string
-  /** Reasoning that ended directly before the call, in an answer that comes whole. */
-  readonly blocks?: ReadonlyArray<ThoughtBlock>
 }
 
 /** Reasoning that is complete. */
