@@ -29,17 +29,28 @@ export const outputCheck = (
     : (text) => schemas.mismatch(userId, format.schema, text)
 }
 
-/** Models like to put JSON into a block of code. */
-const fence = "```"
-const fenceLine = /^```[a-z]{0,16}[ \t]?\r?\n/i
+const isJson = (text: string): boolean => Option.isSome(decodeJson(text))
 
-/** The content of a text that is nothing but one block of code. */
-export const unfenced = (text: string): string => {
-  const block = text.trim()
-  const [first = ""] = fenceLine.exec(block) ?? []
-  return first !== "" && block.endsWith(fence) && block.length >= first.length + fence.length
-    ? block.slice(first.length, -fence.length).trim()
-    : text
+/** Models like to put JSON into a block of code. */
+const fenced = /```[a-z]{0,16}[ \t]*\r?\n(.*?)```/gis
+
+/** From the first opening bracket to the last one that closes its kind; "" if there is none. */
+const bracketed = (text: string): string => {
+  const start = text.search(/[[{]/)
+  if (start < 0) return ""
+  return text.slice(start, text.lastIndexOf(text[start] === "{" ? "}" : "]") + 1)
+}
+
+/**
+ * The JSON of a text that has a byte-order mark, a block of code or words around it. Of several blocks the last counts. A text
+ * without JSON is returned as it is.
+ */
+export const jsonIn = (text: string): string => {
+  if (isJson(text)) return text
+  // `trim` removes a byte-order mark, too.
+  const bare = text.trim()
+  const blocks = Array.from(bare.matchAll(fenced), ([, content = ""]) => content.trim())
+  return [bare, ...blocks.toReversed(), bracketed(bare)].find(isJson) ?? text
 }
 
 /** The attempt that writes a text again that didn't match. */

@@ -5,7 +5,7 @@ import { countToolCalls, finishCall, readTextOf } from "./Accounting.ts"
 import { makeAnswerBound } from "./AnswerBound.ts"
 import type { Attempt } from "./Attempt.ts"
 import { sortCalls } from "./CallRules.ts"
-import { repairing, unfenced } from "./OutputCheck.ts"
+import { jsonIn, repairing } from "./OutputCheck.ts"
 import {
   type Answer,
   endOf,
@@ -66,13 +66,14 @@ const over = (state: State, parts: ReadonlyArray<GenerationPart>): Step => [
 const ownCallsLeft = ({ meter, rules }: Answer, { rounds }: Counts): number =>
   rounds > toolRoundsMax ? 0 : rules.ownCallsMax - meter.toolCalls
 
+type ShownPart = Exclude<ModelPart, { readonly type: "tool_call" | "finish" }>
+
 /** Of the parts, what may be shown while the model goes on. */
 const shownOf = (answer: Answer, parts: ReadonlyArray<ModelPart>): ReadonlyArray<GenerationPart> => {
   const isTextShown = !withholdsText(answer)
-  return parts.filter(
-    (part): part is Exclude<ModelPart, { readonly type: "tool_call" | "finish" }> =>
-      part.type === "reasoning" || part.type === "reasoning_text" || (part.type === "text" && isTextShown)
-  )
+  const isShown = (part: ModelPart): part is ShownPart =>
+    part.type === "text" ? isTextShown : part.type === "reasoning" || part.type === "reasoning_text"
+  return parts.every(isShown) ? parts : parts.filter(isShown)
 }
 
 const textParts = (text: string): ReadonlyArray<GenerationPart> =>
@@ -231,7 +232,7 @@ const settle = (answer: Answer, state: State, round: Round, end: ModelFinish): S
   // An answer that was cut or refused is what it is.
   if (check === null || (finish.type === "finish" && finish.reason !== "stop"))
     return Effect.succeed(show(text))
-  const output = withholdsText(answer) ? unfenced(text) : text
+  const output = withholdsText(answer) ? jsonIn(text) : text
   return Effect.flatMap(check(output), (mismatch) => {
     if (mismatch === null) return Effect.succeed(show(output))
     const failure = new OutputMismatch({ mismatch })

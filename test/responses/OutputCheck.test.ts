@@ -4,7 +4,7 @@ import { SqlClient } from "effect/sql"
 import { describe as failureOf } from "../../src/api/Failure.ts"
 import type { AnswerFormat, ModelPart, ModelRequest } from "../../src/domain/ModelCall.ts"
 import type { Attempt } from "../../src/responses/Attempts.ts"
-import { type CheckOutput, unfenced } from "../../src/responses/OutputCheck.ts"
+import { type CheckOutput, jsonIn } from "../../src/responses/OutputCheck.ts"
 import type { GenerationPart } from "../../src/responses/Round.ts"
 import { says, ScriptedModel } from "../support/ScriptedModel.ts"
 import { shownEvents } from "../support/shownEvents.ts"
@@ -47,7 +47,8 @@ const scripted = (structuredOutput: boolean, rounds: ReadonlyArray<ReadonlyArray
   return { asked, attempt: one }
 }
 
-const wantsGood: CheckOutput = (value) => Effect.succeed(value === "good" ? null : "It is not good.")
+const wantsGood: CheckOutput = (value) =>
+  Effect.succeed(value === "good" || value === '"good"' ? null : "It is not good.")
 const rules = { functions: new Set(["weather"]), ownCallsMax: 9 }
 const begin = (one: Attempt) =>
   start([one], (call) => Effect.succeed({ output: call.name, error: null }), 15, rules, wantsGood)
@@ -58,9 +59,9 @@ const textsOf = (parts: ReadonlyArray<GenerationPart>) =>
 describe("an answer in a form that its provider doesn't enforce", () => {
   it.effect("is shown in one piece when it has been checked, without the block of code around it", () =>
     Effect.gen(function* () {
-      const model = scripted(false, [[text("```json\ngo"), text("od\n```"), finish()]])
+      const model = scripted(false, [[text('Here:\n```json\n"go'), text('od"\n```'), finish()]])
       const parts = yield* generated(model.attempt)
-      assert.deepStrictEqual(textsOf(parts), ["good"])
+      assert.deepStrictEqual(textsOf(parts), ['"good"'])
       assert.strictEqual(model.asked.length, 1)
     })
   )
@@ -170,13 +171,22 @@ describe("an answer in a form that its provider enforces", () => {
   )
 })
 
-describe("unfenced", () => {
-  it("takes a text out of a block of code only if there is nothing else", () => {
-    assert.strictEqual(unfenced('\n```JSON\n{"a":1}\n```\n'), '{"a":1}')
-    assert.strictEqual(unfenced("```\n[1,\n2]```"), "[1,\n2]")
-    for (const whole of ['{"a":"```"}', "Here: ```json\n1\n```", "```json\n1", ""]) {
-      assert.strictEqual(unfenced(whole), whole)
-    }
+describe("jsonIn", () => {
+  it.each([
+    ['\n```JSON\n{"a":1}\n```\n', '{"a":1}'],
+    ["```\n[1,\n2]```", "[1,\n2]"],
+    ['\ufeff{"a":1}', '{"a":1}'],
+    ['Here you are:\n```json\n{"a":"```"}\n```\nAnything else?', '{"a":"```"}'],
+    ["First: ```json\n1\n```\nBetter: ```json\n2\n```", "2"],
+    ['Sure! {"a":[1]} That is all.', '{"a":[1]}'],
+    ["The list is [1, 2].", "[1, 2]"],
+    ["I think {this} is right: {}", "I think {this} is right: {}"],
+    ['{"a":"```"}', '{"a":"```"}'],
+    [' {"a":1} ', ' {"a":1} '],
+    ["```json\n{", "```json\n{"],
+    ["", ""]
+  ])("finds in %j", (text, json) => {
+    assert.strictEqual(jsonIn(text), json)
   })
 })
 
