@@ -51,7 +51,7 @@ export class OpenCalls {
     return {
       id: call.id === "" ? `call_${position}` : call.id,
       name: call.name,
-      arguments: call.arguments.trim() === "" ? "{}" : call.arguments,
+      arguments: noArguments.test(call.arguments) ? "{}" : call.arguments,
       opaque: { origin: this.origin, data: call.data, ...(isKept(call.id) ? { callId: call.id } : {}) },
       ...(call.reasoning.length === 0 ? {} : { reasoning: call.reasoning })
     }
@@ -71,6 +71,9 @@ export class OpenCalls {
     return call
   }
 }
+
+/** How servers write the arguments of a call that has none. */
+const noArguments = /^\s*(null\s*)?$/
 
 const isKept = (id: string): boolean => id !== "" && id.length <= callIdCharactersMax
 

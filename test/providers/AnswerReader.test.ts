@@ -226,6 +226,11 @@ describe("AnswerReader, tool calls", () => {
     assert.deepStrictEqual(whole, { id: "call_0", name: "clock", arguments: "{}" })
   })
 
+  it.each([" \n", "null", " null\n"])("takes the arguments %j for none", (none) => {
+    const [whole] = callsOf(read(call(0, "1", "clock", none), ending("tool_calls")).parts)
+    assert.strictEqual(whole?.arguments, "{}")
+  })
+
   it("says tool_calls where the server says stop after a call", () => {
     assert.strictEqual(finishOf(read(call(0, "1", "a", "{}"), ending("stop")).parts)?.reason, "tool_calls")
   })
