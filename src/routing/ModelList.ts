@@ -12,7 +12,7 @@ const otherKinds = new RegExp(
     "dall-?e|image|diffusion|(^|[\\W_])(sora|flux|veo|imagen)($|[\\W_])",
     "moderation|guard|(^|[\\W_])ocr($|[\\W_])",
     "davinci|babbage|^gpt-3\\.5-turbo-instruct|computer-use|deep-research|search-(preview|api)",
-    "^gpt-5.*-?codex|^codex-|^(o\\d+|gpt-5[\\d.]*)-pro"
+    "^gpt-5.*-?codex|^codex-|^(o\\d+|gpt-[5-9][\\d.]*)-pro"
   ].join("|"),
   "i"
 )
@@ -20,7 +20,7 @@ const otherKinds = new RegExp(
 export const isChatModel = (id: string): boolean => !otherKinds.test(id.split("/").at(-1) ?? id)
 
 /** OpenAI's list has no limits; each of these has at least as much. */
-const openAiFamilies = /^(chatgpt-|gpt-4o|gpt-4\.1|gpt-5|o[1-9])/
+const openAiFamilies = /^(chatgpt-|gpt-4o|gpt-4\.1|gpt-[5-9]|o[1-9])/
 const openAiLimits = { contextWindow: 128_000, maxOutputTokens: 16_384 }
 
 const unknownLimits = { contextWindow: 32_768, maxOutputTokens: 4096 }
@@ -48,7 +48,7 @@ export const limitsOf = (
 /** Families whose names say that they see images. Of Gemma 3 the two smallest and 3n are served for text alone. */
 const seeing = new RegExp(
   [
-    "(^|/)(chatgpt-4o|gpt-4o|gpt-4\\.1|gpt-4-turbo(?!-preview)|gpt-5|o1$|o1-20|o3$|o3-20|o4-mini)",
+    "(^|/)(chatgpt-4o|gpt-4o|gpt-4\\.1|gpt-4-turbo(?!-preview)|gpt-[5-9]|o1$|o1-20|o3$|o3-20|o4-mini)",
     "claude-(3|opus|sonnet|haiku|fable)|gemini|llava|pixtral|moondream|minicpm-?(v|o)($|[\\W_\\d])|(intern|smol|cog)vlm?",
     "mistral-small-?3\\.[12]|mistral-small-250[36]|mistral-medium-(3|250[58])|glm-4[\\d.]*v($|[\\W_])|multimodal",
     "(^|[\\W_\\d])vl($|[\\W_\\d])|[\\W_]vision|llama-?4($|[\\W_])",
@@ -58,7 +58,7 @@ const seeing = new RegExp(
 )
 
 /** Families that OpenAI makes obey a JSON Schema. */
-const enforcing = /^(gpt-4o|gpt-4\.1|gpt-5|o[134])/
+const enforcing = /^(gpt-4o|gpt-4\.1|gpt-[5-9]|o[134])/
 
 /** What a model can do: as its server says, or else its name. */
 const abilitiesOf = (

@@ -89,6 +89,7 @@ describe("isChatModel", () => {
   it.each([
     "gpt-4o-mini",
     "gpt-5",
+    "gpt-6-sol",
     "chatgpt-4o-latest",
     "o3",
     "llama3.1:8b",
@@ -209,6 +210,12 @@ describe("the guesses", () => {
           assert.strictEqual(limits.contextWindow, contextWindow ?? limits.contextWindow)
         }
       }
+    }
+    for (const id of ["gpt-5.6-terra", "gpt-6-sol"]) {
+      assert.deepInclude(limitsOf(id, { contextWindow: null, maxOutputTokens: null }), {
+        contextWindow: 128_000,
+        maxOutputTokens: 16_384
+      })
     }
     assert.deepStrictEqual(limitsOf("some-model", { contextWindow: null, maxOutputTokens: null }), {
       contextWindow: 32_768,
