@@ -46,9 +46,10 @@ const families: Readonly<Record<ChatFamilyName, ChatFamily>> = {
   generic: { ...usual, hosts: null }
 }
 
-/** The dialect of a server's family: the one that is named, or else that of its host. */
-export const familyDialect = (named: ChatFamilyName | null, host: string): FamilyDialect => {
-  const name = named ?? chatFamilyNames.find((one) => families[one].hosts?.test(host) === true) ?? "generic"
+export const familyOfHost = (host: string): ChatFamilyName =>
+  chatFamilyNames.find((name) => families[name].hosts?.test(host) === true) ?? "generic"
+
+export const familyDialect = (name: ChatFamilyName): FamilyDialect => {
   const { reasoning, signsCalls } = families[name]
   return { reasoning, signsCalls }
 }

@@ -33,18 +33,15 @@ const texts = (parts: unknown): string => {
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "")
 
 /** The text of the chunks of a content that are thoughts. */
-const chunkTexts = (content: unknown): string =>
-  Array.isArray(content)
-    ? content
-        .map((chunk) =>
-          Predicate.isObject(chunk) && chunk["type"] === "thinking" ? texts(chunk["thinking"]) : ""
-        )
-        .join("")
-    : ""
+const chunkTexts = (chunks: ReadonlyArray<unknown>): string =>
+  chunks
+    .map((chunk) =>
+      Predicate.isObject(chunk) && chunk["type"] === "thinking" ? texts(chunk["thinking"]) : ""
+    )
+    .join("")
 
 /** Adds pieces of a list, of which one continues the last if it is of the same kind and place. */
-const withPieces = (list: Array<Record<string, unknown>>, pieces: unknown): void => {
-  if (!Array.isArray(pieces)) return
+const addPieces = (list: Array<Record<string, unknown>>, pieces: ReadonlyArray<unknown>): void => {
   for (const piece of pieces) {
     if (!Predicate.isObject(piece)) continue
     const last = list.at(-1)
@@ -69,14 +66,10 @@ const isContinued = (last: Fields, piece: Fields): boolean =>
   (last["signature"] == null || textOf(piece["text"]) + textOf(piece["thinking"]) === "")
 
 /** The text of details, where the server has no other. */
-const detailTexts = (details: unknown): string =>
-  Array.isArray(details)
-    ? details
-        .map((detail) =>
-          Predicate.isObject(detail) ? textOf(detail["text"]) + textOf(detail["summary"]) : ""
-        )
-        .join("")
-    : ""
+const detailTexts = (details: ReadonlyArray<unknown>): string =>
+  details
+    .map((detail) => (Predicate.isObject(detail) ? textOf(detail["text"]) + textOf(detail["summary"]) : ""))
+    .join("")
 
 /** Collects what one model thinks, from the deltas of its answer or from the whole message. */
 export class ChatThoughts {
@@ -85,19 +78,30 @@ export class ChatThoughts {
   private blocks: Array<Record<string, unknown>> = []
   private hasBegun = false
 
+  /** Whether there is reasoning that hasn't ended. */
+  get isOpen(): boolean {
+    return this.hasBegun
+  }
+
   /** The piece of text that a delta brings; "" if none. */
   read(delta: Fields): string {
     const details = delta["reasoning_details"]
     const blocks = delta["thinking_blocks"]
-    withPieces(this.details, details)
-    withPieces(this.blocks, blocks)
-    if (this.details.length + this.blocks.length > 0) this.hasBegun = true
+    if (Array.isArray(details)) this.pieces(this.details, details)
+    if (Array.isArray(blocks)) this.pieces(this.blocks, blocks)
     for (const field of textFields) {
-      const text = textOf(delta[field])
-      if (text !== "") return this.began(field, text)
+      const text = delta[field]
+      if (typeof text === "string" && text !== "") return this.began(field, text)
     }
-    const chunks = chunkTexts(delta["content"])
-    return chunks === "" ? detailTexts(details) : this.began("content", chunks)
+    const content = delta["content"]
+    const chunks = Array.isArray(content) ? chunkTexts(content) : ""
+    if (chunks !== "") return this.began("content", chunks)
+    return Array.isArray(details) ? detailTexts(details) : ""
+  }
+
+  private pieces(list: Array<Record<string, unknown>>, pieces: ReadonlyArray<unknown>): void {
+    addPieces(list, pieces)
+    if (list.length > 0) this.hasBegun = true
   }
 
   private began(field: NonNullable<Returned["field"]>, text: string): string {

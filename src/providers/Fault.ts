@@ -38,6 +38,8 @@ export class Misconfigured extends Data.TaggedError("Misconfigured")<FaultDetail
 export class AccountExhausted extends Data.TaggedError("AccountExhausted")<FaultDetails> {}
 /** The server refuses a field that the service adds by itself to a request. */
 export class FormRefused extends Data.TaggedError("FormRefused")<FaultDetails> {}
+/** The server refuses what follows the results of the service's own tools, which says nothing of what the client sent. */
+export class RoundRefused extends Data.TaggedError("RoundRefused")<FaultDetails> {}
 export class RateLimited extends Data.TaggedError("RateLimited")<FaultDetails> {}
 export class RequestRejected extends Data.TaggedError("RequestRejected")<FaultDetails> {}
 /** The request has no room in the model's context. */
@@ -64,6 +66,7 @@ export type Fault =
   | Misconfigured
   | AccountExhausted
   | FormRefused
+  | RoundRefused
   | RateLimited
   | RequestRejected
   | ContextExceeded
@@ -91,6 +94,7 @@ const kinds: { readonly [Tag in Fault["_tag"]]: readonly [ModelFailureReason, Ca
   AccountExhausted: ["misconfigured", "settings"],
   // Another request of the same model may do without the field.
   FormRefused: ["misconfigured", "request"],
+  RoundRefused: ["misconfigured", "settings"],
   RateLimited: ["rate_limited", "limit"],
   RequestRejected: ["bad_request", "request"],
   ContextExceeded: ["context_length", "request"],
@@ -219,6 +223,8 @@ export const adviceOnFault = (fault: Fault): string | null => {
       return "Check the account at the provider: its credit or quota is used up."
     case "FormRefused":
       return "The provider refuses a field that the service sends. Check its protocol and its tokenParameter in PARLEY_MODELS_FILE."
+    case "RoundRefused":
+      return "The provider refuses what follows a tool call. Check its protocol and its dialect in PARLEY_MODELS_FILE."
     case "Misconfigured":
       return "Check the provider's address (OPENAI_BASE_URL, or baseUrl in PARLEY_MODELS_FILE) and the model's name (OPENAI_MODEL, or id)."
     default:

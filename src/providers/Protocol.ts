@@ -22,8 +22,11 @@ export interface Protocol {
   readonly adapt: Adapt
   /** The first of the options that the format has no field for, by its name in requests; null if it has one for each. */
   readonly lacks: (options: AnswerOptions) => string | null
-  /** One decoder for each answer: what an event means may depend on those before it. */
-  readonly makeDecode: () => Decode
+  /**
+   * One decoder for each answer: what an event means may depend on those before it. `beginsThinking`: the opening tag of the
+   * reasoning stands in the prompt, and only the closing one comes.
+   */
+  readonly makeDecode: (beginsThinking?: boolean) => Decode
 }
 
 /**

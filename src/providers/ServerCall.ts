@@ -19,11 +19,15 @@ import {
   type Fault,
   FormRefused,
   RequestRejected,
+  RoundRefused,
   textOf,
   toModelFailure
 } from "./Fault.ts"
 import type { Tried } from "./LearnedParts.ts"
+import { withBody } from "./ModelExtras.ts"
 import {
+  beginsThinking,
+  bodyOf,
   endpointOf,
   firstDialect,
   type ModelServer,
@@ -44,7 +48,7 @@ const usualTimesMax = 3
 /** A request is sent at most so often without a wait: in another dialect, or over a fresh connection. */
 const attemptsMax = 4
 
-/** What the calls of one server share. */
+/** What the calls of one model share. */
 interface Line {
   readonly upstream: Upstream
   readonly server: ModelServer
@@ -69,10 +73,10 @@ export const makeServerCall = (
   server: ModelServer,
   limits: { readonly gate: ProviderGate; readonly retrySeconds: number }
 ) => {
-  const endpoint = endpointOf(server, server.protocol.path)
-  const line: Line = { ...limits, upstream, server, endpoint }
-  return (model: ModelSpec) =>
-    (request: ModelRequest, options: CallOptions = alone): Stream.Stream<ModelPart, ModelFailure> =>
+  return (model: ModelSpec) => {
+    const endpoint = endpointOf(server, server.protocol.path, model.id)
+    const line: Line = { ...limits, upstream, server, endpoint }
+    return (request: ModelRequest, options: CallOptions = alone): Stream.Stream<ModelPart, ModelFailure> =>
       Stream.unwrap(
         Effect.flatMap(monotonicSeconds, (calledSeconds) =>
           Effect.map(answer({ ...line, model, request, options, calledSeconds }), ({ pull }) =>
@@ -80,6 +84,7 @@ export const makeServerCall = (
           )
         )
       )
+  }
 }
 
 /** Sends the request as soon as the gate lets it through; the stream begins with the first output. */
@@ -145,8 +150,9 @@ const attempt = Effect.fnUntraced(function* (call: Call) {
       yield* Random.next
     )
     if (wait === null) {
-      yield* recordFailure(call, fault)
-      return yield* blaming(fault, request, dialect)
+      const blamed = blaming(fault, request, dialect)
+      yield* recordFailure(call, blamed)
+      return yield* blamed
     }
     retries++
     attempts = 0
@@ -167,7 +173,7 @@ const send = (
   Effect.flatMap(Effect.scope, (scope) => {
     const { gate, model, options, request, server, upstream } = call
     const origin = originOf(server, model.id)
-    const reader = new AnswerReader(server.protocol.makeDecode(), origin)
+    const reader = new AnswerReader(server.protocol.makeDecode(beginsThinking(server, model)), origin)
     const readable = { ...request, messages: withServersIds(readableBy(origin, request.messages)) }
     const exchange = new Exchange(reader, {
       timeouts,
@@ -185,7 +191,7 @@ const send = (
       const { encode, headersOf } = server.protocol
       const headers = headersOf?.(model.id, readable, dialect)
       const to = headers === undefined ? endpoint : withHeaders(endpoint, headers)
-      upstream.post(to, encode(model.id, readable, dialect), exchange)
+      upstream.post(to, withBody(encode(model.id, readable, dialect), bodyOf(server, model)), exchange)
       return exchange
     })
   })
@@ -238,7 +244,14 @@ const blaming = (fault: Fault, request: ModelRequest, dialect: Dialect): Fault =
   const text = textOf(fault)
   const parameter = refusedParameter(text, request, dialect)
   if (parameter !== null) return new RequestRejected({ ...fault, parameter })
-  return isServicesOwn(request) && formRefusal.test(text) ? new FormRefused(fault) : fault
+  if (isServicesOwn(request) && formRefusal.test(text)) return new FormRefused(fault)
+  return followsOwnCalls(request) ? new RoundRefused(fault) : fault
+}
+
+/** Whether the request gives back results of the service's own tools, in which a client has no part. */
+const followsOwnCalls = ({ messages, tools }: ModelRequest): boolean => {
+  const last = messages.at(-1)
+  return last?.role === "tool" && tools.some(({ name, param }) => name === last.name && param === undefined)
 }
 
 /** Records that the request failed, once for all its attempts. */

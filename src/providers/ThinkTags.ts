@@ -8,6 +8,8 @@ interface Split {
   readonly text: string
 }
 
+const nothing: Split = { thought: "", text: "" }
+
 /** The length of the longest end of `text` that begins `tag`. */
 const beginningAtEnd = (text: string, tag: string): number => {
   for (let length = Math.min(text.length, tag.length - 1); length > 0; length--) {
@@ -18,15 +20,32 @@ const beginningAtEnd = (text: string, tag: string): number => {
 
 /**
  * Splits the pieces of one answer. A tag may be cut anywhere, and an answer that doesn't begin with one passes unchanged. Reasoning
- * that is never closed is all there is.
+ * that is never closed is all there is. Where the answer begins within its reasoning, the opening tag may be absent; if the model then
+ * ends without a closing one, it didn't think, and what passed as its reasoning is its answer as well.
  */
 export class ThinkTags {
-  private state: "beginning" | "thinking" | "closed" | "text" = "beginning"
+  private state: "beginning" | "assumed" | "thinking" | "closed" | "text"
   private held = ""
+  /** What passed as reasoning without an opening tag. */
+  private assumed = ""
+
+  constructor(beginsThinking = false) {
+    this.state = beginsThinking ? "assumed" : "beginning"
+  }
 
   /** Whether the reasoning is between tags, and hasn't ended. */
   get isThinking(): boolean {
-    return this.state === "thinking"
+    return this.state === "thinking" || this.state === "assumed"
+  }
+
+  /** Reasoning came in a field of its own, so the text has no tag that was opened in the prompt. */
+  noteThought(): void {
+    if (this.state === "assumed" && this.assumed === "") this.state = "beginning"
+  }
+
+  /** Whether all that follows is text. */
+  get areOver(): boolean {
+    return this.state === "text"
   }
 
   split(piece: string): Split {
@@ -36,6 +55,8 @@ export class ThinkTags {
     switch (this.state) {
       case "beginning":
         return this.begin(whole)
+      case "assumed":
+        return this.assume(whole)
       case "thinking":
         return this.think(whole)
       case "closed":
@@ -43,11 +64,27 @@ export class ThinkTags {
     }
   }
 
-  /** What was held back, where the answer ends. */
-  end(): Split {
-    const held = this.held
+  /** What was held back, where the answer ends or its calls begin; `isWhole` if the model had no more to say. */
+  end(isWhole: boolean): Split {
+    const { held, state } = this
     this.held = ""
+    if (state === "assumed" && isWhole) return { thought: held, text: this.assumed + held }
     return this.isThinking ? { thought: held, text: "" } : { thought: "", text: held }
+  }
+
+  /** As with an opening tag, which may come all the same. */
+  private assume(whole: string): Split {
+    if (this.assumed === "") {
+      const start = whole.trimStart()
+      if (start.startsWith(opening)) return this.begin(whole)
+      if (opening.startsWith(start)) {
+        this.held = whole
+        return nothing
+      }
+    }
+    const split = this.think(whole)
+    this.assumed += split.thought
+    return split
   }
 
   private begin(whole: string): Split {
@@ -58,7 +95,7 @@ export class ThinkTags {
     }
     if (opening.startsWith(start)) {
       this.held = whole
-      return { thought: "", text: "" }
+      return nothing
     }
     this.state = "text"
     return { thought: "", text: whole }

@@ -1,15 +1,9 @@
-import { Effect, Option, Redacted, Result, Schema } from "effect"
+import { Effect, Option, Redacted, Result, Schema, Struct } from "effect"
 import { DeclaredModel, type ModelSpec } from "../domain/Model.ts"
 import { chatFamilyNames } from "../providers/ChatFamilies.ts"
-import {
-  ExtraHeaders,
-  type ModelServer,
-  protocolNames,
-  protocols,
-  protocolHeaders,
-  readExtraHeaders,
-  VariableName
-} from "../providers/ModelServer.ts"
+import { ExtraHeaders, readExtraHeaders, VariableName } from "../providers/ExtraHeaders.ts"
+import { type ModelExtras, modelExtrasFields, readModelExtras } from "../providers/ModelExtras.ts"
+import { type ModelServer, protocolNames, protocols, protocolHeaders } from "../providers/ModelServer.ts"
 import { FileProblem, problemLine, readJsonFile, shapeProblems } from "../settings/JsonFile.ts"
 import { secretVariable } from "../settings/Setting.ts"
 import { webUrl } from "../settings/TextCodec.ts"
@@ -38,25 +32,15 @@ const ProviderEntry = Schema.Struct({
   encryptedReasoning: Schema.optionalKey(Schema.Boolean),
   /** Requests at once. */
   concurrentMax: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100_000 })))
-}).check(
-  Schema.makeFilter(({ baseUrl, headers = {}, keyVariable, protocol }) =>
-    Option.match(webUrl(baseUrl), {
-      onNone: () => [],
-      onSome: (url) => protocolHeaders(protocols[protocol], url, keyVariable !== undefined)
-    })
-      .filter((name) => Object.hasOwn(headers, name))
-      .map((name) => ({
-        path: ["headers", name],
-        issue: `Expected another header: the protocol "${protocol}" sets this one itself`
-      }))
-  )
-)
-
+})
 type ProviderEntry = typeof ProviderEntry.Type
+
+const ModelEntry = Schema.Struct({ ...DeclaredModel.fields, ...modelExtrasFields })
+type ModelEntry = typeof ModelEntry.Type
 
 const CatalogFile = Schema.Struct({
   providers: Schema.NonEmptyArray(ProviderEntry),
-  models: Schema.NonEmptyArray(DeclaredModel)
+  models: Schema.NonEmptyArray(ModelEntry)
 })
 
 export interface CatalogContent {
@@ -94,16 +78,17 @@ export const readCatalogFile = Effect.fnUntraced(function* (file: string) {
   )
   const shape = decodeCatalog(given)
   const entries = entriesOf(given)
-  const servers = yield* Effect.forEach(entries.providers, serverOf)
+  const models = yield* Effect.forEach(entries.models, modelOf)
+  const servers = yield* Effect.forEach(entries.providers, (placed) => serverOf(placed, models))
   const [first, ...others] = [
     ...(Result.isFailure(shape) ? shapeProblems(shape.failure.issue) : []),
     ...referenceProblems(entries),
-    ...servers.flatMap(({ problems }) => problems)
+    ...[...servers, ...models].flatMap(({ problems }) => problems)
   ].map(locate)
   if (first !== undefined) return yield* new CatalogInvalid({ source, problems: [first, ...others] })
   return {
     servers: servers.flatMap(({ server }) => Option.toArray(server)),
-    models: entries.models.map(({ entry }) => entry)
+    models: models.map(({ model }) => model)
   } satisfies CatalogContent
 })
 
@@ -118,7 +103,7 @@ interface Placed<Entry> {
 /** The entries whose shape is right, so that the other problems of a file are found as well. */
 interface Entries {
   readonly providers: ReadonlyArray<Placed<ProviderEntry>>
-  readonly models: ReadonlyArray<Placed<ModelSpec>>
+  readonly models: ReadonlyArray<Placed<ModelEntry>>
   /** Also of providers whose shape is wrong otherwise. */
   readonly providerIds: ReadonlySet<unknown>
 }
@@ -127,7 +112,7 @@ const Lists = Schema.Struct({ providers: Schema.Unknown, models: Schema.Unknown 
 const decodeLists = Schema.decodeUnknownOption(Lists)
 const decodeList = Schema.decodeUnknownOption(Schema.Array(Schema.Unknown))
 const decodeProvider = Schema.decodeUnknownOption(ProviderEntry)
-const decodeModel = Schema.decodeUnknownOption(DeclaredModel)
+const decodeModel = Schema.decodeUnknownOption(ModelEntry)
 const decodeId = Schema.decodeUnknownOption(Schema.Struct({ id: Schema.String }))
 
 const entriesOf = (given: unknown): Entries => {
@@ -155,6 +140,7 @@ const referenceProblems = ({ models, providerIds, providers }: Entries): Readonl
     path: `providers[${index}].id`,
     message: "Expected an id that no other provider has"
   })),
+  ...providers.flatMap(({ entry, index }) => setHeaders(entry, entry.headers, `providers[${index}]`)),
   ...misplaced(providers, "tokenParameter", "openai-chat"),
   ...misplaced(providers, "encryptedReasoning", "openai-responses"),
   ...repeated(models, (model) => JSON.stringify([model.provider, model.id])).map(({ index }) => ({
@@ -167,9 +153,28 @@ const referenceProblems = ({ models, providerIds, providers }: Entries): Readonl
       : [{ path: `models[${index}].provider`, message: "Expected the id of one of the providers" }]),
     ...(entry.maxOutputTokens <= entry.contextWindow
       ? []
-      : [{ path: `models[${index}].maxOutputTokens`, message: "Expected no more than contextWindow" }])
+      : [{ path: `models[${index}].maxOutputTokens`, message: "Expected no more than contextWindow" }]),
+    ...providers
+      .filter(({ entry: { id } }) => id === entry.provider)
+      .flatMap((provider) => setHeaders(provider.entry, entry.headers, `models[${index}]`))
   ])
 ]
+
+/** Headers that the protocol of a provider sets itself. */
+const setHeaders = (
+  { baseUrl, keyVariable, protocol }: ProviderEntry,
+  headers: ExtraHeaders = {},
+  path: string
+): ReadonlyArray<FileProblem> =>
+  Option.match(webUrl(baseUrl), {
+    onNone: () => [],
+    onSome: (url) => protocolHeaders(protocols[protocol], url, keyVariable !== undefined)
+  })
+    .filter((name) => Object.hasOwn(headers, name))
+    .map((name) => ({
+      path: `${path}.headers.${name}`,
+      message: `Expected another header: the protocol "${protocol}" sets this one itself`
+    }))
 
 /** Fields of entries whose protocol has no use for them. */
 const misplaced = (
@@ -193,8 +198,26 @@ const repeated = <Entry>(
   return entries.filter(({ entry }, position) => keys.indexOf(keyOf(entry)) < position)
 }
 
-/** The server that an entry describes, with its key and headers. */
-const serverOf = Effect.fnUntraced(function* ({ entry, index }: Placed<ProviderEntry>) {
+/** A model of the file, and what its requests have besides. */
+interface ReadModel {
+  readonly model: ModelSpec
+  readonly extras: ModelExtras
+  readonly problems: ReadonlyArray<FileProblem>
+}
+
+const modelOf = Effect.fnUntraced(function* ({
+  entry,
+  index
+}: Placed<ModelEntry>): Effect.fn.Return<ReadModel> {
+  const model = Struct.omit(entry, ["body", "dialect", "headers", "opensThinking"])
+  return { model, ...(yield* readModelExtras(entry, `models[${index}]`)) }
+})
+
+/** The server that an entry describes, with its key and headers, and with what its models have besides. */
+const serverOf = Effect.fnUntraced(function* (
+  { entry, index }: Placed<ProviderEntry>,
+  models: ReadonlyArray<ReadModel>
+) {
   const found = entry.keyVariable === undefined ? null : yield* secretVariable(entry.keyVariable)
   if (found !== null && found.text === undefined) {
     const problem = {
@@ -216,7 +239,10 @@ const serverOf = Effect.fnUntraced(function* ({ entry, index }: Placed<ProviderE
     tokenParameter: entry.tokenParameter ?? null,
     family: entry.dialect ?? null,
     encryptedReasoning: entry.encryptedReasoning ?? null,
-    concurrentMax: entry.concurrentMax ?? null
+    concurrentMax: entry.concurrentMax ?? null,
+    models: new Map(
+      models.flatMap(({ extras, model }) => (model.provider === entry.id ? [[model.id, extras]] : []))
+    )
   }))
   return { server, problems }
 })

@@ -136,6 +136,7 @@ export const openAiServer = ({
     tokenParameter: null,
     family: null,
     encryptedReasoning: null,
-    concurrentMax: null
+    concurrentMax: null,
+    models: new Map()
   }
 }

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema, Struct } from "effect"
 import type { ModelMessage, ModelPart, ModelRequest, ToolCall } from "../../src/domain/ModelCall.ts"
 import { AnswerReader } from "../../src/providers/AnswerReader.ts"
-import { type ChatFamilyName, familyDialect } from "../../src/providers/ChatFamilies.ts"
+import { type ChatFamilyName, familyDialect, familyOfHost } from "../../src/providers/ChatFamilies.ts"
 import type { Dialect } from "../../src/providers/Dialect.ts"
 import { encodeChatRequest, openAiChat } from "../../src/providers/OpenAiChat.ts"
 import { readableBy } from "../../src/providers/SentMessages.ts"
@@ -12,7 +12,7 @@ const origin = "openai-chat https://models.example/v1 m"
 
 const dialectOf = (family: ChatFamilyName): Dialect => ({
   ...fullDialect,
-  ...familyDialect(family, "models.example")
+  ...familyDialect(family)
 })
 
 type Fields = Readonly<Record<string, unknown>>
@@ -228,6 +228,6 @@ describe("what a model thinks, in Chat Completions", () => {
     ["deepseek.com.example", "returned"],
     ["127.0.0.1", "returned"]
   ])("the address %s tells that it is %s", (host, manner) => {
-    assert.strictEqual(familyDialect(null, host).reasoning, manner)
+    assert.strictEqual(familyDialect(familyOfHost(host)).reasoning, manner)
   })
 })

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import type { ModelRequest } from "../../src/domain/ModelCall.ts"
+import { monotonicSeconds } from "../../src/domain/Monotonic.ts"
 import { makeServerCall } from "../../src/providers/ServerCall.ts"
 import { makeUpstream } from "../../src/providers/Upstream.ts"
 import { makeMockModelServer, type MockBehaviour } from "../support/MockModelServer.ts"
@@ -80,6 +81,37 @@ describe("an error of a provider, for a call", () => {
       const asked = yield* failureOf(behaviour, "hi", { options: { temperature: 1 } })
       assert.strictEqual(asked.reason, "bad_request")
     })
+  )
+})
+
+describe("a refusal of what follows the results of tools", () => {
+  const behaviour = { status: 400, errorBody: errorBody("messages.2: what follows a call is missing") }
+  const spec = { name: "calculator", description: "", parameters: {} }
+  const messages = [
+    { role: "user", text: "hi" },
+    { role: "assistant", text: "", toolCalls: [{ id: "c1", name: "calculator", arguments: "{}" }] },
+    { role: "tool", callId: "c1", name: "calculator", text: "5" }
+  ] as const
+
+  it.effect(
+    "is the operator's to mend where the tool is the service's own, and counts against the model",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* makeMockModelServer
+        const upstream = yield* makeUpstream(timeouts)
+        const through = yield* gate()
+        const call = makeServerCall(upstream, serverAt(server.url), { gate: through, retrySeconds: 0 })(model)
+        yield* server.usually(() => behaviour)
+        const asked = { messages, maxOutputTokens: 50, tools: [spec] }
+        const failure = yield* Effect.flip(Stream.runDrain(call(asked)))
+        assert.strictEqual(failure.reason, "misconfigured")
+        assert.match(failure.advice ?? "", /what follows a tool call/)
+        assert.strictEqual(through.recordOf(model.id).seen(yield* monotonicSeconds).failures, 1)
+
+        const clients = { ...asked, tools: [{ ...spec, param: "tools[0]" }] }
+        assert.strictEqual((yield* Effect.flip(Stream.runDrain(call(clients)))).reason, "bad_request")
+        assert.strictEqual(Math.round(through.recordOf(model.id).seen(yield* monotonicSeconds).failures), 1)
+      })
   )
 })
 

@@ -62,6 +62,7 @@ export const serverAt = (
   family: null,
   encryptedReasoning: null,
   concurrentMax: null,
+  models: new Map(),
   ...more
 })
 

@@ -2,9 +2,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { ThinkTags } from "../../src/providers/ThinkTags.ts"
 
-const split = (pieces: ReadonlyArray<string>) => {
-  const tags = new ThinkTags()
-  const all = [...pieces.map((piece) => tags.split(piece)), tags.end()]
+const split = (pieces: ReadonlyArray<string>, beginsThinking = false, isWhole = true) => {
+  const tags = new ThinkTags(beginsThinking)
+  const all = [...pieces.map((piece) => tags.split(piece)), tags.end(isWhole)]
   return {
     thought: all.map(({ thought }) => thought).join(""),
     text: all.map(({ text }) => text).join("")
@@ -27,13 +27,40 @@ describe("reasoning between tags", () => {
     assert.deepStrictEqual(split([answer]), { thought, text })
   })
 
+  it.each([
+    ["Hm.</think>\n\nYes.", "Hm.", "Yes."],
+    ["<think>Hm.</think>Yes.", "Hm.", "Yes."],
+    ["<think>Hm.", "Hm.", ""],
+    ["</think>Yes.", "", "Yes."],
+    ["Yes.", "Yes.", "Yes."],
+    ["Yes.</thi", "Yes.</thi", "Yes.</thi"],
+    ["<", "<", "<"],
+    ["", "", ""]
+  ])("%j, where the opening tag stands in the prompt", (answer, thought, text) => {
+    assert.deepStrictEqual(split([answer], true), { thought, text })
+  })
+
+  it("an answer that was cut before the closing tag is no text", () => {
+    assert.deepStrictEqual(split(["Hm."], true, false), { thought: "Hm.", text: "" })
+  })
+
+  it("reasoning in a field of its own says that the text has no tag", () => {
+    const tags = new ThinkTags(true)
+    tags.noteThought()
+    assert.deepStrictEqual(tags.split("Yes."), { thought: "", text: "Yes." })
+  })
+
   const Cuts = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 40 })))
   const Answer = Schema.Array(Schema.Literals(["<think>", "</think>", "<", "/", "think>", "a", " ", "\n"]))
 
-  it.prop("is the same wherever the answer is cut", [Answer, Cuts], ([parts, cuts]) => {
-    const answer = parts.join("")
-    const places = [...new Set(cuts.filter((cut) => cut < answer.length))].toSorted((a, b) => a - b)
-    const pieces = [0, ...places].map((from, index) => answer.slice(from, places[index]))
-    assert.deepStrictEqual(split(pieces), split([answer]))
-  })
+  it.prop(
+    "is the same wherever the answer is cut",
+    [Answer, Cuts, Schema.Boolean],
+    ([parts, cuts, begins]) => {
+      const answer = parts.join("")
+      const places = [...new Set(cuts.filter((cut) => cut < answer.length))].toSorted((a, b) => a - b)
+      const pieces = [0, ...places].map((from, index) => answer.slice(from, places[index]))
+      assert.deepStrictEqual(split(pieces, begins), split([answer], begins))
+    }
+  )
 })

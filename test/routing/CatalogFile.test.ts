@@ -3,8 +3,15 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Redacted } from "effect"
-import { endpointOf } from "../../src/providers/ModelServer.ts"
-import { protocolNames, protocols } from "../../src/providers/ModelServer.ts"
+import {
+  beginsThinking,
+  bodyOf,
+  endpointOf,
+  firstDialect,
+  protocolNames,
+  protocols,
+  secretsOf
+} from "../../src/providers/ModelServer.ts"
 import { readCatalogFile } from "../../src/routing/CatalogFile.ts"
 import { removeDirectory } from "../support/removeDirectory.ts"
 
@@ -87,6 +94,53 @@ describe("readCatalogFile", () => {
     })
   )
 
+  it.effect("takes fields, headers and a dialect for one model", () =>
+    Effect.gen(function* () {
+      const extras = {
+        dialect: "deepseek",
+        opensThinking: true,
+        headers: { "x-route": { variable: "ROUTE" } },
+        body: { chat_template_kwargs: { enable_thinking: true } }
+      }
+      const { models, servers } = yield* read(
+        { ...catalog, models: [model, { ...model, id: "n", ...extras }] },
+        { ROUTE: "sesame" }
+      )
+      assert.deepStrictEqual(models, [model, { ...model, id: "n" }])
+      assert.notInclude(JSON.stringify(servers), "sesame")
+      const [server] = servers
+      const [plain, other] = models
+      assert(server !== undefined && plain !== undefined && other !== undefined)
+      assert.notProperty(endpointOf(server, "/models", "m").headers, "x-route")
+      assert.propertyVal(endpointOf(server, "/models", "n").headers, "x-route", "sesame")
+      assert.deepStrictEqual(
+        [bodyOf(server, plain), bodyOf(server, other)],
+        [null, JSON.stringify(extras.body)]
+      )
+      assert.deepStrictEqual([beginsThinking(server, plain), beginsThinking(server, other)], [false, true])
+      assert.strictEqual(firstDialect(server, plain).reasoning, "returned")
+      assert.strictEqual(firstDialect(server, other).reasoning, "always")
+      assert.include(secretsOf(server).map(Redacted.value), "sesame")
+    })
+  )
+
+  it.effect.each<readonly [object, string, RegExp]>([
+    [{ body: { temperature: 1 } }, "models[0].body.temperature", /sets this one itself/],
+    [{ body: { a: "b".repeat(20_000) } }, "models[0].body", /16384 characters/],
+    [{ body: ["a"] }, "models[0].body", /object/],
+    [{ headers: { authorization: "Bearer sesame-7" } }, "models[0].headers.authorization", /itself/],
+    [{ headers: { "x-a": { variable: "ROUTE" } } }, "models[0].headers.x-a.variable", /ROUTE is not set/],
+    [{ dialect: "mine" }, "models[0].dialect", /deepseek/],
+    [{ opensThinking: "yes" }, "models[0].opensThinking", /boolean/]
+  ])("refuses for a model what can't be sent: %j", ([more, path, message]) =>
+    Effect.gen(function* () {
+      const invalid = yield* Effect.flip(read({ ...catalog, models: [{ ...model, ...more }] }))
+      assert.include(invalid.problems[0].path, path)
+      assert.match(invalid.message, message)
+      assert.notInclude(invalid.message, "sesame")
+    })
+  )
+
   it.effect("refuses a header that the provider's protocol sets, and takes it for another protocol", () =>
     Effect.gen(function* () {
       const headers = { "anthropic-version": "2024-01-01" }
@@ -100,6 +154,15 @@ describe("readCatalogFile", () => {
         }
       ])
       assert.lengthOf((yield* read(at("openai-chat"))).servers, 1)
+      const ofModel = {
+        providers: [{ ...provider, protocol: "anthropic" }],
+        models: [{ ...model, headers }]
+      }
+      const problems = (yield* Effect.flip(read(ofModel))).problems
+      assert.deepStrictEqual(
+        problems.map(({ path }) => path),
+        ["models[0].headers.anthropic-version"]
+      )
     })
   )
 
