@@ -6,7 +6,10 @@ import type { Dialect } from "./Dialect.ts"
  */
 
 /** What a family decides of the dialect. */
-type FamilyDialect = Pick<Dialect, "reasoning" | "signsCalls">
+type FamilyDialect = Pick<
+  Dialect,
+  "reasoning" | "shortCallIds" | "signsCalls" | "streamOptions" | "tokenParameter"
+>
 
 interface ChatFamily extends FamilyDialect {
   /** The hosts that belong to it. */
@@ -14,7 +17,13 @@ interface ChatFamily extends FamilyDialect {
 }
 
 /** Of a server that isn't known: what a model thinks goes back in the field in which it came. */
-const usual: FamilyDialect = { reasoning: "returned", signsCalls: false }
+const usual: FamilyDialect = {
+  reasoning: "returned",
+  shortCallIds: false,
+  signsCalls: false,
+  streamOptions: true,
+  tokenParameter: "max_tokens"
+}
 
 /** Their names in a catalog file. */
 export const chatFamilyNames = [
@@ -31,7 +40,12 @@ export const chatFamilyNames = [
 export type ChatFamilyName = (typeof chatFamilyNames)[number]
 
 const families: Readonly<Record<ChatFamilyName, ChatFamily>> = {
-  openai: { ...usual, hosts: /(^|\.)openai\.(com|azure\.com)$/ },
+  // Models that think refuse the older name.
+  openai: {
+    ...usual,
+    tokenParameter: "max_completion_tokens",
+    hosts: /(^|\.)openai\.(com|azure\.com)$/
+  },
   // Every message of the model has the field, where it isn't empty, and where it is.
   deepseek: { ...usual, reasoning: "always", hosts: /(^|\.)deepseek\.com$/ },
   // A round of calls without its reasoning is refused.
@@ -40,7 +54,8 @@ const families: Readonly<Record<ChatFamilyName, ChatFamily>> = {
   gemini: { ...usual, signsCalls: true, hosts: /(^|[.-])(generativelanguage|aiplatform)\.googleapis\.com$/ },
   // A message with reasoning is refused.
   groq: { ...usual, reasoning: "never", hosts: /(^|\.)groq\.com$/ },
-  mistral: { ...usual, hosts: /(^|\.)mistral\.ai$/ },
+  // It counts without being asked. Source: the types of `@mistralai/mistralai` 2.7.0.
+  mistral: { ...usual, shortCallIds: true, streamOptions: false, hosts: /(^|\.)mistral\.ai$/ },
   openrouter: { ...usual, hosts: /(^|\.)openrouter\.ai$/ },
   xai: { ...usual, hosts: /(^|\.)x\.ai$/ },
   generic: { ...usual, hosts: null }
@@ -50,6 +65,6 @@ export const familyOfHost = (host: string): ChatFamilyName =>
   chatFamilyNames.find((name) => families[name].hosts?.test(host) === true) ?? "generic"
 
 export const familyDialect = (name: ChatFamilyName): FamilyDialect => {
-  const { reasoning, signsCalls } = families[name]
-  return { reasoning, signsCalls }
+  const { hosts: _, ...dialect } = families[name]
+  return dialect
 }

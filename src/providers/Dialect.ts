@@ -22,6 +22,8 @@ export interface Dialect {
   readonly reasoning: "returned" | "always" | "demanded" | "never"
   /** Whether calls have a signature, without which they are refused. Only Chat Completions has to be told. */
   readonly signsCalls: boolean
+  /** Whether ids of calls have nine letters and digits, no more and no less. Only Chat Completions has to be told. */
+  readonly shortCallIds: boolean
   /** Whether to mark what the server may cache. Only Anthropic has to be told. */
   readonly cacheControl: boolean
   /** Whether to say how Claude's thinking is shown, and what happens to thinking blocks that are no longer valid. */

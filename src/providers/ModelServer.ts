@@ -30,7 +30,7 @@ export interface ModelServer {
   readonly key: Redacted.Redacted | null
   /** Sent with every request, beside those of the protocol. */
   readonly headers: Readonly<Record<string, Redacted.Redacted>>
-  /** null: the newer name for OpenAI itself, and the older one for other servers. */
+  /** null: as its family has it. */
   readonly tokenParameter: TokenParameter | null
   /** The family that the operator names; null: as the host tells. Only Chat Completions has them. */
   readonly family: ChatFamilyName | null
@@ -99,14 +99,12 @@ const asksReasoning = ({ baseUrl, encryptedReasoning, protocol }: ModelServer, {
 
 /** The dialect of the first request. */
 export const firstDialect = (server: ModelServer, model: ModelSpec): Dialect => ({
-  tokenParameter:
-    server.tokenParameter ?? (isOpenAi(server.baseUrl) ? "max_completion_tokens" : "max_tokens"),
-  streamOptions: true,
+  ...familyDialect(familyOf(server, model)),
+  ...(server.tokenParameter === null ? {} : { tokenParameter: server.tokenParameter }),
   ownTools: model.tools,
   // Only of some of Anthropic's models.
   format: server.protocol !== anthropicMessages || model.structuredOutput === true,
   verbosity: true,
-  ...familyDialect(familyOf(server, model)),
   cacheControl: true,
   thinkingControls: true,
   thoughts: true,

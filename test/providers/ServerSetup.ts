@@ -36,7 +36,8 @@ export const fullDialect: Dialect = {
   encryptedReasoning: false,
   reasoningSummary: false,
   reasoning: "returned",
-  signsCalls: false
+  signsCalls: false,
+  shortCallIds: false
 }
 
 export const timeouts = { connectSeconds: 5, firstTokenSeconds: 20, idleSeconds: 10, fallbackSeconds: 3 }
