@@ -200,8 +200,9 @@ const lacksReasoning = (message: ModelMessage): message is AssistantMessage =>
   message.toolCalls.length > 0 &&
   !reasoningOf(message).some(({ text }) => text !== "")
 
-/** How servers complain about a round of calls whose reasoning or signature they miss, or don't take. */
-const aboutReasoning = /thought_signature|reasoning_content|reasoning_details|thinking_blocks/i
+/** How servers complain about a round of calls whose reasoning or signature they miss, or don't take; also Claude behind a gateway. */
+const aboutReasoning =
+  /thought_signature|reasoning_content|reasoning_details|thinking_blocks|expected `thinking`/i
 
 /** The dialect without the reasoning of earlier messages, for one request; null where the complaint is about something else. */
 export const withoutThoughts: Adapt = (dialect, complaint, { messages }) =>

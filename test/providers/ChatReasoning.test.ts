@@ -199,7 +199,8 @@ describe("what a model thinks, in Chat Completions", () => {
     const said = [
       "Function call is missing a thought_signature in functionCall parts.",
       "The `reasoning_content` in the thinking mode must be passed back to the API.",
-      "property 'reasoning_content' is unsupported"
+      "property 'reasoning_content' is unsupported",
+      "AnthropicException - messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`."
     ]
     for (const complaint of said) {
       const dialect = openAiChat.adapt(fullDialect, complaint, request)
