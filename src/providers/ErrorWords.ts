@@ -55,7 +55,7 @@ export const contentRefusal = anyOf(
 /** Codes and types for an account without credit or quota. */
 const accountCodes = anyOf(
   "insufficient_(quota|balance|credit|funds)|exceeded_current_quota|credit_balance|budget_exceeded",
-  "billing_(error|hard_limit|limit|not_active)|allocation_?quota|payment_required"
+  "billing_(error|hard_limit|limit|not_active)|allocation_?quota|payment_required|arrearage"
 )
 
 /**

@@ -350,6 +350,16 @@ const bodies: ReadonlyArray<Row> = [
     google(402, "FAILED_PRECONDITION", "Your prepayment credits are depleted."),
     account
   ],
+  [
+    "Qwen",
+    "credit",
+    400,
+    openAi("Access denied, please make sure your account is in good standing.", {
+      type: "Arrearage",
+      code: "Arrearage"
+    }),
+    account
+  ],
   ["DeepSeek", "credit", 402, openAi("Insufficient Balance", { code: "invalid_request_error" }), account],
   [
     "Kimi",
