@@ -2,29 +2,33 @@ import { mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { NodeCrypto } from "@effect/platform-node"
-import { Effect, Layer, References, type Scope } from "effect"
+import { Effect, Layer, type LogLevel, References, type Scope } from "effect"
 import { FilesLayer, ProjectsLayer, RoomsLayer, ServiceLayer, ToolsLayer } from "../../src/App.ts"
 import { Router } from "../../src/routing/Router.ts"
-import { AppConfig } from "../../src/settings/AppConfig.ts"
+import { AppConfig, type Settings } from "../../src/settings/AppConfig.ts"
 import { removeDirectory } from "./removeDirectory.ts"
 import { cheapPasswords, TestApp } from "./TestApp.ts"
 import { testConfig } from "./TestConfig.ts"
 import { TestDatabase } from "./TestDatabase.ts"
 
 /** The settings of a service whose models stand in a catalog. */
-export const catalogConfig = Effect.fnUntraced(function* (catalog: object) {
+export const catalogConfig = Effect.fnUntraced(function* (
+  catalog: object,
+  models: Partial<Settings["models"]> = {}
+) {
   const dataDir = yield* Effect.acquireRelease(
     Effect.sync(() => mkdtempSync(join(tmpdir(), "parley-catalog-"))),
     (directory) => Effect.sync(() => removeDirectory(directory))
   )
   const file = join(dataDir, "models.json")
   writeFileSync(file, JSON.stringify(catalog))
-  return Layer.succeed(AppConfig, testConfig({ dataDir, models: { file } }))
+  return Layer.succeed(AppConfig, testConfig({ dataDir, models: { ...models, file } }))
 })
 
 /** The service with its own model calls, on what `setUp` makes: the settings, and the model servers that they name. */
 export const catalogApp = <Servers>(
-  setUp: Effect.Effect<Layer.Layer<Servers | AppConfig>, never, Scope.Scope>
+  setUp: Effect.Effect<Layer.Layer<Servers | AppConfig>, never, Scope.Scope>,
+  logLevel: LogLevel.LogLevel = "None"
 ) =>
   TestApp.layerNoDeps.pipe(
     Layer.provideMerge(ServiceLayer),
@@ -36,6 +40,6 @@ export const catalogApp = <Servers>(
     Layer.provideMerge(TestDatabase.layer),
     Layer.provideMerge(NodeCrypto.layer),
     Layer.provideMerge(Layer.unwrap(setUp)),
-    Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, "None")),
+    Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, logLevel)),
     Layer.orDie
   )

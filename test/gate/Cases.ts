@@ -1,0 +1,283 @@
+import { assert } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import { TestApp } from "../support/TestApp.ts"
+import { call, errorOf } from "../support/Wire.ts"
+import {
+  answeredOf,
+  ask,
+  assertRefused,
+  assertServed,
+  type Cell,
+  post,
+  type Prompt,
+  promptOf,
+  receivedOf
+} from "./Cell.ts"
+import { isSilent } from "./Expectations.ts"
+import { Gate } from "./GateApp.ts"
+import { hasMark } from "./Marks.ts"
+import { product, sum, weather } from "./Script.ts"
+
+type Case = (cell: Cell) => Effect.Effect<void, never, TestApp | Gate>
+
+const isOneOf = (names: ReadonlyArray<string>, { provider }: Cell): boolean => names.includes(provider.name)
+
+/** The text of an answer behind so many results of tools, or of a model that isn't offered any. */
+const textBehind = ({ isToolless }: Cell, results: number): string =>
+  isToolless && results > 0 ? "There is no tool calculator." : `Results: ${results}. Images: 0.`
+
+const answersWith =
+  (prompt: Prompt, results = 0): Case =>
+  (cell) =>
+    Effect.gen(function* () {
+      const { output_text, status } = answeredOf(yield* ask(cell, prompt))
+      assert.deepStrictEqual([status, output_text], ["completed", textBehind(cell, results)])
+      yield* assertServed(cell)
+    })
+
+const thinking: Case = (cell) =>
+  Effect.gen(function* () {
+    const { alice, url } = yield* TestApp
+    const reply = yield* ask(cell, { think: "I wonder:" })
+    const shown = answeredOf(reply).output.flatMap(({ summary = [], type }) =>
+      type === "reasoning" ? summary.map(({ text }) => text) : []
+    )
+    if (isOneOf(isSilent.thoughts, cell)) assert.deepStrictEqual(shown, [])
+    else assert.match(shown.join(), new RegExp(`^I wonder: made-by-${cell.provider.name}-\\d+\\.$`))
+    const id = reply.headers.get("x-conversation-id")?.replace("conv_", "") ?? ""
+    const plain = yield* call(`${url}/v1/conversations/${id}`, { key: alice.key })
+    assert.strictEqual(plain.status, 200, plain.text)
+    assert.include(plain.text, "Results: 0")
+    assert.notMatch(plain.text, /made-by|"type":"reasoning/)
+    yield* assertServed(cell)
+  })
+
+const nextTurn: Case = (cell) =>
+  Effect.gen(function* () {
+    const first = answeredOf(yield* ask(cell, { rounds: [[sum]] }))
+    assert.strictEqual(first.output_text, textBehind(cell, 1))
+    const next = answeredOf(yield* ask(cell, {}, { previous_response_id: first.id }))
+    assert.strictEqual(next.output_text, textBehind(cell, 0))
+    yield* assertServed(cell)
+    const sent = JSON.stringify((yield* receivedOf(cell)).at(-1)?.asked.body)
+    if (!cell.isToolless) {
+      assert.include(sent, "2+3")
+      assert.isTrue(hasMark(sent, cell.provider.name), "what the model made goes back to it")
+    }
+  })
+
+const parameters = {
+  type: "object",
+  properties: { city: { type: "string" } },
+  required: ["city"],
+  additionalProperties: false
+}
+const functions = [{ type: "function", name: "weather", description: "The weather", parameters }]
+const chatFunctions = [
+  { type: "function", function: { name: "weather", description: "The weather", parameters } }
+]
+
+const clientsFunction: Case = (cell) =>
+  Effect.gen(function* () {
+    const reply = yield* ask(cell, { rounds: [[weather]] }, { tools: functions })
+    if (cell.param !== null) return yield* assertRefused(cell, reply, cell.param)
+    const { id, output } = answeredOf(reply)
+    const made = output.find(({ type }) => type === "function_call")
+    assert.strictEqual(made?.name, "weather")
+    const input = [{ type: "function_call_output", call_id: made?.call_id, output: "sunny" }]
+    const model = cell.provider.model.id
+    const next = yield* post("/openai/v1/responses", {
+      model,
+      input,
+      previous_response_id: id,
+      tools: functions
+    })
+    assert.strictEqual(answeredOf(next).output_text, textBehind(cell, 1))
+    yield* assertServed(cell)
+  })
+
+const Chat = Schema.Struct({
+  choices: Schema.Array(Schema.Struct({ message: Schema.Struct({ content: Schema.String }) }))
+})
+const decodeChat = Schema.decodeUnknownSync(Schema.fromJsonString(Chat))
+
+const replayed: Case = (cell) =>
+  Effect.gen(function* () {
+    const reply = yield* post("/openai/v1/chat/completions", {
+      model: cell.provider.model.id,
+      tools: chatFunctions,
+      messages: [
+        { role: "user", content: promptOf(cell, { rounds: [[weather]] }) },
+        {
+          role: "assistant",
+          content: null,
+          tool_calls: [{ id: "call_of.client", type: "function", function: weather }]
+        },
+        { role: "tool", tool_call_id: "call_of.client", content: "sunny" }
+      ]
+    })
+    if (cell.param !== null) return yield* assertRefused(cell, reply, cell.param)
+    assert.strictEqual(reply.status, 200, reply.text)
+    assert.strictEqual(decodeChat(reply.text).choices[0]?.message.content, textBehind(cell, 1))
+    yield* assertServed(cell)
+  })
+
+const forced: Case = (cell) =>
+  Effect.gen(function* () {
+    const reply = yield* ask(
+      cell,
+      { rounds: [[weather]] },
+      { tools: functions, tool_choice: { type: "function", name: "weather" } }
+    )
+    if (cell.param !== null) return yield* assertRefused(cell, reply, cell.param)
+    assert.include(
+      answeredOf(reply).output.map(({ type }) => type),
+      "function_call"
+    )
+    yield* assertServed(cell)
+    assert.strictEqual((yield* receivedOf(cell)).at(-1)?.asked.forced, "weather")
+  })
+
+const strictSchema: Case = (cell) =>
+  Effect.gen(function* () {
+    const format = { type: "json_schema", name: "place", schema: parameters, strict: true }
+    const { output_text } = answeredOf(yield* ask(cell, { say: '{"city":"Rome"}' }, { text: { format } }))
+    assert.strictEqual(output_text, '{"city":"Rome"}')
+    yield* assertServed(cell)
+    const sent = JSON.stringify((yield* receivedOf(cell)).at(-1)?.asked.body)
+    // In a field, or in words.
+    assert.match(sent, /\\?"additionalProperties\\?":false/)
+  })
+
+const effort: Case = (cell) =>
+  Effect.gen(function* () {
+    const reply = yield* ask(cell, {}, { reasoning: { effort: "low" } })
+    if (cell.param !== null) return yield* assertRefused(cell, reply, cell.param)
+    answeredOf(reply)
+    yield* assertServed(cell)
+    assert.match(JSON.stringify((yield* receivedOf(cell)).at(-1)?.asked.body), /effort":"low"/)
+  })
+
+const pixel =
+  "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+const image: Case = (cell) =>
+  Effect.gen(function* () {
+    const content = [
+      { type: "input_text", text: promptOf(cell, {}) },
+      { type: "input_image", image_url: pixel }
+    ]
+    const reply = yield* ask(cell, {}, { input: [{ role: "user", content }] })
+    if (cell.param !== null) return yield* assertRefused(cell, reply, cell.param)
+    assert.strictEqual(answeredOf(reply).output_text, "Results: 0. Images: 1.")
+    yield* assertServed(cell)
+  })
+
+/** Has room for a question, and not for what is long. */
+const contextTokens = 4_000
+const long = "What a long story. ".repeat(1_500)
+
+const longHistory: Case = (cell) =>
+  Effect.gen(function* () {
+    const first = answeredOf(yield* ask(cell, {}, { input: `${long}${promptOf(cell, {})}` }))
+    const next = yield* ask(cell, { contextTokens }, { previous_response_id: first.id })
+    assert.strictEqual(answeredOf(next).output_text, textBehind(cell, 0))
+    yield* assertServed(cell, 1)
+    assert.notInclude(JSON.stringify((yield* receivedOf(cell)).at(-1)?.asked.body), "a long story")
+  })
+
+const longPrompt: Case = (cell) =>
+  Effect.gen(function* () {
+    const reply = yield* ask(cell, {}, { input: `${long}${promptOf(cell, { contextTokens })}` })
+    assert.strictEqual(errorOf(reply, 400).code, "context_length_exceeded")
+  })
+
+const failsOnce =
+  (fails: "rate" | "overload"): Case =>
+  (cell) =>
+    Effect.gen(function* () {
+      assert.strictEqual(answeredOf(yield* ask(cell, { fails, times: 1 })).output_text, textBehind(cell, 0))
+      yield* assertServed(cell, 1)
+    })
+
+const failsWith =
+  (fails: NonNullable<Prompt["fails"]>, status: number, code: string): Case =>
+  (cell) =>
+    Effect.gen(function* () {
+      const reply = yield* ask(cell, { fails })
+      assert.strictEqual(errorOf(reply, status).code, code)
+      if (fails === "rate") assert.isAtLeast((yield* receivedOf(cell)).length, 2, "it was asked again")
+    })
+
+const noCredit: Case = (cell) =>
+  Effect.gen(function* () {
+    yield* failsWith("credit", 500, "model_misconfigured")(cell)
+    const [received] = yield* receivedOf(cell)
+    const { log } = yield* Gate
+    const lines = log.filter((line) => line.includes(`"${cell.provider.name}"`))
+    assert.include(lines.join("\n"), JSON.stringify(received?.refused).slice(1, -1))
+  })
+
+const refusal: Case = (cell) =>
+  Effect.gen(function* () {
+    const say = "I can't help with that."
+    const { incomplete_details, output_text, status } = answeredOf(yield* ask(cell, { say, end: "refusal" }))
+    assert.strictEqual(output_text, say)
+    assert.oneOf(incomplete_details?.reason ?? status, ["completed", "content_filter"])
+    yield* assertServed(cell)
+  })
+
+const cut: Case = (cell) =>
+  Effect.gen(function* () {
+    const reply = yield* ask(cell, { end: "cut" }, { stream: true })
+    assert.include(reply.text, '"delta":"Results: "')
+    assert.include(reply.text, "response.failed")
+    assert.include(reply.text, "generation_failed")
+    yield* assertServed(cell)
+  })
+
+const usage: Case = (cell) =>
+  Effect.gen(function* () {
+    const told = answeredOf(yield* ask(cell, {})).usage
+    const counts = (yield* receivedOf(cell)).at(-1)?.counts
+    assert.deepStrictEqual(
+      [
+        told.input_tokens,
+        told.output_tokens,
+        told.input_tokens_details.cached_tokens,
+        told.output_tokens_details.reasoning_tokens
+      ],
+      [
+        counts?.input,
+        counts?.output,
+        isOneOf(isSilent.cached, cell) ? 0 : counts?.cached,
+        isOneOf(isSilent.reasoning, cell) ? 0 : counts?.reasoning
+      ]
+    )
+  })
+
+/** What is asked of every provider. */
+export const cases: Readonly<Record<string, Case>> = {
+  "a plain question": answersWith({}),
+  "what the model thinks": thinking,
+  "one round of the calculator": answersWith({ rounds: [[sum]] }, 1),
+  "three rounds of the calculator": answersWith({ rounds: [[sum], [product], [sum]] }, 3),
+  "two calls in one round": answersWith({ rounds: [[sum, product]] }, 2),
+  "a turn behind calls": nextTurn,
+  "a client's function": clientsFunction,
+  "a replayed history": replayed,
+  "a forced function": forced,
+  "a strict schema": strictSchema,
+  "an effort": effort,
+  "an image": image,
+  "a history that is too long": longHistory,
+  "a prompt that is too long": longPrompt,
+  "a rate that is exceeded once": failsOnce("rate"),
+  "a rate that stays exceeded": failsWith("rate", 500, "model_overloaded"),
+  "an overload": failsOnce("overload"),
+  "a filtered prompt": failsWith("filter", 400, "invalid_request"),
+  "no credit": noCredit,
+  "a refusal": refusal,
+  "a cut answer": cut,
+  "the usage": usage
+}
