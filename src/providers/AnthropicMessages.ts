@@ -93,7 +93,7 @@ const decodeThought = Schema.decodeUnknownOption(
 )
 
 /** Sent first where turns were dropped: the first message must be the user's. */
-const droppedTurns = "[The beginning of the conversation is left out.]"
+export const droppedTurns = "[The beginning of the conversation is left out.]"
 
 /** Roles must alternate: all tool results of an answer, and a user message that follows, are one message. */
 const turnsOf = (

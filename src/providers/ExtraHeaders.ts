@@ -1,20 +1,11 @@
 import { Effect, Redacted, Schema } from "effect"
 import { FileProblem } from "../settings/JsonFile.ts"
-import { secretVariable } from "../settings/Setting.ts"
+import { secretVariable, VariableName } from "../settings/Setting.ts"
 
 /** Headers that a catalog file adds to requests. */
 
 const headersMax = 32
 const charactersMax = 4_096
-
-/** An invalid name may be the key itself, and must not be shown. */
-export const VariableName = Schema.String.check(
-  Schema.makeFilter((text) =>
-    /^[A-Z_][A-Z0-9_]*$/.test(text)
-      ? undefined
-      : "Expected the name of an environment variable, in capitals; the key itself doesn't belong here"
-  )
-)
 
 const namePattern = /^[a-z0-9!#$%&'*+.^_`|~-]{1,100}$/
 

@@ -1,5 +1,6 @@
 import { Record, Redacted } from "effect"
 import type { ModelSpec } from "../domain/Model.ts"
+import type { SdkPackage } from "./AiSdkPackage.ts"
 import { anthropicMessages } from "./AnthropicMessages.ts"
 import { type ChatFamilyName, familyDialect, familyOfHost } from "./ChatFamilies.ts"
 import type { Dialect, TokenParameter } from "./Dialect.ts"
@@ -40,6 +41,8 @@ export interface ModelServer {
   readonly concurrentMax: number | null
   /** What the catalog says of single models, by their ids. */
   readonly models: ReadonlyMap<string, ModelExtras>
+  /** What asks the models in place of the service; null but for the protocol `ai-sdk`. */
+  readonly sdk: SdkPackage | null
 }
 
 const extrasOf = ({ models }: ModelServer, modelId?: string): ModelExtras | undefined =>
@@ -69,14 +72,15 @@ export const withHeaders = (endpoint: Endpoint, headers: Readonly<Record<string,
 })
 
 /** Of what a model says besides text: it goes back only there. */
-export const originOf = ({ baseUrl, protocol }: ModelServer, modelId: string): string =>
-  `${protocol.name} ${baseUrl.origin}${baseUrl.pathname} ${modelId}`
+export const originOf = ({ baseUrl, protocol, sdk }: ModelServer, modelId: string): string =>
+  `${protocol.name} ${sdk?.server ?? baseUrl.origin + baseUrl.pathname} ${modelId}`
 
 /** What no log and no message may have. */
-export const secretsOf = ({ headers, key, models }: ModelServer): ReadonlyArray<Redacted.Redacted> => [
+export const secretsOf = ({ headers, key, models, sdk }: ModelServer): ReadonlyArray<Redacted.Redacted> => [
   ...(key === null ? [] : [key]),
   ...Object.values(headers),
-  ...Array.from(models.values(), (extras) => Object.values(extras.headers)).flat()
+  ...Array.from(models.values(), (extras) => Object.values(extras.headers)).flat(),
+  ...(sdk?.secrets ?? [])
 ]
 
 /** The fields that a model's requests have besides, as the JSON of an object; null for none. */

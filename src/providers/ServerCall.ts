@@ -191,7 +191,8 @@ const send = (
       const { encode, headersOf } = server.protocol
       const headers = headersOf?.(model.id, readable, dialect)
       const to = headers === undefined ? endpoint : withHeaders(endpoint, headers)
-      upstream.post(to, withBody(encode(model.id, readable, dialect), bodyOf(server, model)), exchange)
+      const body = withBody(encode(model.id, readable, dialect), bodyOf(server, model))
+      upstream.post(to, body, exchange, server.sdk?.send)
       return exchange
     })
   })

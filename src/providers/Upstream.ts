@@ -26,11 +26,14 @@ interface AnswerTimeouts {
   readonly idleSeconds: number
 }
 
+/** Sends the body; the exchange receives the answer. */
+export type Send = (to: Endpoint, body: string, exchange: Exchange) => void
+
 /** The connections to the model servers, without a limit on their number: each stream has its own. */
 export interface Upstream {
   readonly timeouts: AnswerTimeouts
-  /** Sends the body; the exchange receives the answer. */
-  readonly post: (to: Endpoint, body: string, exchange: Exchange) => void
+  /** Sends the body by HTTP, or in the way that a package of the AI SDK does, and watches the timeouts of the exchange. */
+  readonly post: (to: Endpoint, body: string, exchange: Exchange, send?: Send) => void
   /** A small JSON document by GET, or by POST where there is a body. */
   readonly ask: (from: Endpoint, body?: string) => Effect.Effect<string, Fault>
 }
@@ -61,9 +64,12 @@ export const makeUpstream = Effect.fnUntraced(function* (
   )
 
   const open = new Set<Exchange>()
-  const post: Upstream["post"] = (to, body, exchange) => {
-    open.add(exchange)
+  const sendByHttp: Send = (to, body, exchange) => {
     agent.dispatch({ ...to, method: "POST", body, headers: to.headers }, exchange)
+  }
+  const post: Upstream["post"] = (to, body, exchange, send = sendByHttp) => {
+    open.add(exchange)
+    send(to, body, exchange)
   }
   const firstTokenSeconds = Math.min(settings.firstTokenSeconds, settings.fallbackSeconds)
   const sweepSeconds = Math.max(

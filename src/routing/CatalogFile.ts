@@ -1,11 +1,12 @@
 import { Effect, Option, Redacted, Result, Schema, Struct } from "effect"
 import { DeclaredModel, type ModelSpec } from "../domain/Model.ts"
+import { loadSdkPackage, noSdkPackage, sdkFields } from "../providers/AiSdkPackage.ts"
 import { chatFamilyNames } from "../providers/ChatFamilies.ts"
-import { ExtraHeaders, readExtraHeaders, VariableName } from "../providers/ExtraHeaders.ts"
+import { ExtraHeaders, readExtraHeaders } from "../providers/ExtraHeaders.ts"
 import { type ModelExtras, modelExtrasFields, readModelExtras } from "../providers/ModelExtras.ts"
 import { type ModelServer, protocolNames, protocols, protocolHeaders } from "../providers/ModelServer.ts"
-import { FileProblem, problemLine, readJsonFile, shapeProblems } from "../settings/JsonFile.ts"
-import { secretVariable } from "../settings/Setting.ts"
+import { FileProblem, missing, problemLine, readJsonFile, shapeProblems } from "../settings/JsonFile.ts"
+import { secretVariable, VariableName } from "../settings/Setting.ts"
 import { webUrl } from "../settings/TextCodec.ts"
 
 /** The address of a model server, for most protocols up to the version. */
@@ -19,8 +20,10 @@ const BaseUrl = Schema.String.check(
 
 const ProviderEntry = Schema.Struct({
   id: Schema.NonEmptyString,
-  protocol: Schema.Literals(protocolNames),
-  baseUrl: BaseUrl,
+  protocol: Schema.Literals([...protocolNames, "ai-sdk"]),
+  /** Only a package may know its own. */
+  baseUrl: Schema.optionalKey(BaseUrl),
+  ...sdkFields,
   /** The environment variable that holds the key. */
   keyVariable: Schema.optionalKey(VariableName),
   headers: Schema.optionalKey(ExtraHeaders),
@@ -79,7 +82,7 @@ export const readCatalogFile = Effect.fnUntraced(function* (file: string) {
   const shape = decodeCatalog(given)
   const entries = entriesOf(given)
   const models = yield* Effect.forEach(entries.models, modelOf)
-  const servers = yield* Effect.forEach(entries.providers, (placed) => serverOf(placed, models))
+  const servers = yield* Effect.forEach(entries.providers, (placed) => serverOf(placed, file, models))
   const [first, ...others] = [
     ...(Result.isFailure(shape) ? shapeProblems(shape.failure.issue) : []),
     ...referenceProblems(entries),
@@ -141,6 +144,9 @@ const referenceProblems = ({ models, providerIds, providers }: Entries): Readonl
     message: "Expected an id that no other provider has"
   })),
   ...providers.flatMap(({ entry, index }) => setHeaders(entry, entry.headers, `providers[${index}]`)),
+  ...lacking(providers, "baseUrl", ({ protocol }) => protocol !== "ai-sdk"),
+  ...lacking(providers, "package", ({ protocol }) => protocol === "ai-sdk"),
+  ...sdkFieldNames.flatMap((field) => misplaced(providers, field, "ai-sdk")),
   ...misplaced(providers, "tokenParameter", "openai-chat"),
   ...misplaced(providers, "encryptedReasoning", "openai-responses"),
   ...repeated(models, (model) => JSON.stringify([model.provider, model.id])).map(({ index }) => ({
@@ -156,9 +162,17 @@ const referenceProblems = ({ models, providerIds, providers }: Entries): Readonl
       : [{ path: `models[${index}].maxOutputTokens`, message: "Expected no more than contextWindow" }]),
     ...providers
       .filter(({ entry: { id } }) => id === entry.provider)
-      .flatMap((provider) => setHeaders(provider.entry, entry.headers, `models[${index}]`))
+      .flatMap((provider) => [
+        ...setHeaders(provider.entry, entry.headers, `models[${index}]`),
+        ...(entry.body !== undefined && provider.entry.protocol === "ai-sdk" ? [noBody(index)] : [])
+      ])
   ])
 ]
+
+const noBody = (index: number): FileProblem => ({
+  path: `models[${index}].body`,
+  message: "Expected nothing, because a package makes the body itself: providerOptions of the provider has fields for it"
+})
 
 /** Headers that the protocol of a provider sets itself. */
 const setHeaders = (
@@ -166,20 +180,32 @@ const setHeaders = (
   headers: ExtraHeaders = {},
   path: string
 ): ReadonlyArray<FileProblem> =>
-  Option.match(webUrl(baseUrl), {
+  Option.match(webUrl(baseUrl ?? ""), {
     onNone: () => [],
-    onSome: (url) => protocolHeaders(protocols[protocol], url, keyVariable !== undefined)
+    onSome: (url) =>
+      protocol === "ai-sdk" ? [] : protocolHeaders(protocols[protocol], url, keyVariable !== undefined)
   })
     .filter((name) => Object.hasOwn(headers, name))
     .map((name) => ({
       path: `${path}.headers.${name}`,
       message: `Expected another header: the protocol "${protocol}" sets this one itself`
     }))
+const sdkFieldNames = Struct.keys(sdkFields)
+
+/** Fields that entries need by their protocol. */
+const lacking = (
+  providers: ReadonlyArray<Placed<ProviderEntry>>,
+  field: "baseUrl" | "package",
+  isNeeded: (entry: ProviderEntry) => boolean
+): ReadonlyArray<FileProblem> =>
+  providers
+    .filter(({ entry }) => isNeeded(entry) && entry[field] === undefined)
+    .map(({ index }) => ({ path: `providers[${index}].${field}`, message: missing }))
 
 /** Fields of entries whose protocol has no use for them. */
 const misplaced = (
   providers: ReadonlyArray<Placed<ProviderEntry>>,
-  field: "tokenParameter" | "encryptedReasoning",
+  field: "tokenParameter" | "encryptedReasoning" | (typeof sdkFieldNames)[number],
   protocol: ProviderEntry["protocol"]
 ): ReadonlyArray<FileProblem> =>
   providers
@@ -216,7 +242,8 @@ const modelOf = Effect.fnUntraced(function* ({
 /** The server that an entry describes, with its key and headers, and with what its models have besides. */
 const serverOf = Effect.fnUntraced(function* (
   { entry, index }: Placed<ProviderEntry>,
-  models: ReadonlyArray<ReadModel>
+  file: string,
+  all: ReadonlyArray<ReadModel>
 ) {
   const found = entry.keyVariable === undefined ? null : yield* secretVariable(entry.keyVariable)
   if (found !== null && found.text === undefined) {
@@ -230,19 +257,32 @@ const serverOf = Effect.fnUntraced(function* (
     return { server: Option.none<ModelServer>(), problems: [problem] }
   }
   const { headers, problems } = yield* readExtraHeaders(entry.headers ?? {}, `providers[${index}].headers`)
-  const server = Option.map(webUrl(entry.baseUrl), (baseUrl): ModelServer => ({
+  const key = found?.text === undefined ? null : Redacted.make(found.text)
+  const path = `providers[${index}]`
+  const models = all.filter(({ model }) => model.provider === entry.id)
+  const modelId = models[0]?.model.id ?? "model"
+  const loaded =
+    entry.protocol === "ai-sdk"
+      ? yield* loadSdkPackage({ entry, baseUrl: entry.baseUrl, key, modelId, file, path })
+      : noSdkPackage
+  const protocol = entry.protocol === "ai-sdk" ? loaded.sdk?.protocol : protocols[entry.protocol]
+  // A package that knows its own address stands for it.
+  const url =
+    entry.baseUrl === undefined ? Option.some(new URL(`npm:${entry.package}`)) : webUrl(entry.baseUrl)
+  if (protocol === undefined)
+    return { server: Option.none<ModelServer>(), problems: [...problems, ...loaded.problems] }
+  const server = Option.map(url, (baseUrl): ModelServer => ({
     provider: entry.id,
-    protocol: protocols[entry.protocol],
+    protocol,
     baseUrl,
-    key: found?.text === undefined ? null : Redacted.make(found.text),
+    key,
     headers,
     tokenParameter: entry.tokenParameter ?? null,
     family: entry.dialect ?? null,
     encryptedReasoning: entry.encryptedReasoning ?? null,
     concurrentMax: entry.concurrentMax ?? null,
-    models: new Map(
-      models.flatMap(({ extras, model }) => (model.provider === entry.id ? [[model.id, extras]] : []))
-    )
+    models: new Map(models.map(({ extras, model }) => [model.id, extras])),
+    sdk: loaded.sdk
   }))
-  return { server, problems }
+  return { server, problems: [...problems, ...loaded.problems] }
 })

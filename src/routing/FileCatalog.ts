@@ -21,7 +21,9 @@ type Server = CatalogContent["servers"][number]
 
 /** Whether what is known of the one server, its health and its running requests, holds for the other. */
 const isSameServer = (one: Server, other: Server): boolean =>
-  one.baseUrl.href === other.baseUrl.href && one.concurrentMax === other.concurrentMax
+  one.baseUrl.href === other.baseUrl.href &&
+  one.sdk?.server === other.sdk?.server &&
+  one.concurrentMax === other.concurrentMax
 
 /** Connects the servers of a file. A server that an earlier reading had keeps its gate, with its limits and its health. */
 const connectAll = (

@@ -137,6 +137,7 @@ export const openAiServer = ({
     family: null,
     encryptedReasoning: null,
     concurrentMax: null,
-    models: new Map()
+    models: new Map(),
+    sdk: null
   }
 }

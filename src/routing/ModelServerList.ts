@@ -129,8 +129,8 @@ const named = (id: string): ListedSpec => ({
 })
 
 /** The server's address, without credentials or query. */
-export const placeOf = (server: ModelServer): string =>
-  server.baseUrl.origin + server.baseUrl.pathname.replace(/\/+$/, "")
+export const placeOf = ({ baseUrl, sdk }: ModelServer): string =>
+  sdk?.place ?? baseUrl.origin + baseUrl.pathname.replace(/\/+$/, "")
 
 /** Often the version is missing from the address. */
 export const hintOf = (server: ModelServer, fault: Fault): string =>

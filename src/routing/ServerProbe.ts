@@ -2,7 +2,7 @@ import { Effect, Result, Stream } from "effect"
 import type { ModelFailure } from "../domain/Errors.ts"
 import type { ModelSpec } from "../domain/Model.ts"
 import type { ModelPart, ModelRequest } from "../domain/ModelCall.ts"
-import { adviceOnFault, type Fault } from "../providers/Fault.ts"
+import { adviceOnFault, AnswerMalformed, type Fault } from "../providers/Fault.ts"
 import { endpointOf, type ModelServer } from "../providers/ModelServer.ts"
 import type { Upstream } from "../providers/Upstream.ts"
 import { idsOfList } from "./ModelList.ts"
@@ -103,7 +103,11 @@ export const probeServer = Effect.fnUntraced(function* (
     isWell,
     detail
   })
-  const list = yield* Effect.result(Effect.flatMap(upstream.ask(endpointOf(server, "/models")), idsOfList))
+  const list = yield* Effect.result(
+    server.sdk === null
+      ? Effect.flatMap(upstream.ask(endpointOf(server, "/models")), idsOfList)
+      : Effect.fail(new AnswerMalformed({ detail: "packages of the AI SDK list no models" }))
+  )
   if (Result.isFailure(list)) {
     const fault = list.failure
     const isAway = fault.status === undefined && fault._tag !== "AnswerMalformed"

@@ -28,7 +28,7 @@ interface JsonContent {
   readonly locate: (problem: FileProblem) => FileProblem
 }
 
-const missing = "Missing: this field is required"
+export const missing = "Missing: this field is required"
 
 /** Names that are not those of fields are quoted in paths. */
 const unquoted = (path: string): string => path.replace(/"([^"]*)"$/, "$1")

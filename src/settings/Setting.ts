@@ -102,6 +102,15 @@ export const variable = (name: string): Effect.Effect<string | undefined> =>
 
 const secretFileBytesMax = 65_536
 
+/** An invalid name may be the key itself, and must not be shown. */
+export const VariableName = Schema.String.check(
+  Schema.makeFilter((text) =>
+    /^[A-Z_][A-Z0-9_]*$/.test(text)
+      ? undefined
+      : "Expected the name of an environment variable, in capitals; the key itself doesn't belong here"
+  )
+)
+
 /** What was found of a secret. */
 export interface FoundSecret {
   /** The variable that the text came from, which is `NAME` or `NAME_FILE`. */

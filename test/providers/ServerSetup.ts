@@ -64,6 +64,7 @@ export const serverAt = (
   encryptedReasoning: null,
   concurrentMax: null,
   models: new Map(),
+  sdk: null,
   ...more
 })
 
