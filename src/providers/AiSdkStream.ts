@@ -152,7 +152,7 @@ const describeError = (error: unknown): unknown => {
   const { message, name } = error
   // An event that the package can't read may be an error of the server.
   const unread = fieldOf(error, "value")
-  if (Predicate.hasProperty(unread, "error")) return unread
+  if (Predicate.hasProperty(unread, "error") || Predicate.hasProperty(unread, "message")) return unread
   const body = fieldOf(error, "responseBody")
   const status = fieldOf(error, "statusCode") ?? ownErrors.get(name)
   return {
@@ -164,11 +164,7 @@ const describeError = (error: unknown): unknown => {
 
 const headersOf = (headers: unknown): Readonly<Record<string, string>> =>
   Predicate.isObject(headers)
-    ? Object.fromEntries(
-        Object.entries(headers).flatMap(([name, value]) =>
-          Predicate.isString(value) && name !== "content-encoding" ? [[name, value]] : []
-        )
-      )
+    ? Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]))
     : {}
 
 /** Causes of an error that are looked through. */

@@ -253,6 +253,16 @@ describe("failures of Gemini by @ai-sdk/google", () => {
     })
   )
 
+  it.effect("is a matter of the key where the catalog names none, and the package finds none itself", () =>
+    Effect.gen(function* () {
+      const { call, gemini } = yield* setUp({ hasKey: false })
+      const failure = yield* Effect.flip(Stream.runDrain(call(request("hi"))))
+      assert.strictEqual(failure.reason, "unauthorized")
+      assert.include(failure.advice, "keyVariable")
+      assert.lengthOf(gemini.requests, 0)
+    })
+  )
+
   it.live("is asked again after a failure, before its first output", () =>
     Effect.gen(function* () {
       const { call, gemini } = yield* setUp({ retrySeconds: 5 })

@@ -296,6 +296,24 @@ describe("Mistral by @ai-sdk/mistral", () => {
     })
   )
 
+  it.effect("fails with the words of an error in its stream that the package can't read", () =>
+    Effect.gen(function* () {
+      const mistral = yield* makeScriptedServer
+      const call = yield* setUpPackage({ package: "@ai-sdk/mistral" }, mistral.url)
+      const error = {
+        object: "error",
+        message: "Service unavailable.",
+        type: "internal_server_error",
+        code: "3000"
+      }
+      yield* mistral.script({ events: [chunk({ content: "Ro" }), error] })
+      const { failure } = yield* untilFailure(call(request("hi")))
+      assert.strictEqual(failure.reason, "in_stream")
+      assert.include(failure.detail, "internal_server_error")
+      assert.strictEqual(failure.logSentence, "Service unavailable.")
+    })
+  )
+
   it.effect("is asked again at once where a kept-alive connection was closed", () =>
     Effect.gen(function* () {
       const body = frames(chunk({ content: "Rome." }), { ...chunk({}, { finish_reason: "stop" }), usage })

@@ -12,13 +12,19 @@ import { gate, model, secretKey, serverAt, timeouts } from "./ServerSetup.ts"
 /** The packages of the tests lie in the folders above this one. */
 const file = join(import.meta.dirname, "models.json")
 
-/** A way to call a model by a package of this repository that is given the address. */
-export const setUpPackage = Effect.fnUntraced(function* (
+interface PackageSetup {
+  readonly hasKey?: boolean
+  readonly modelId?: string
+  readonly retrySeconds?: number
+}
+
+/** A server that is asked by a package of this repository, which is given the address. */
+export const packageServer = Effect.fnUntraced(function* (
   entry: SdkEntry,
   baseUrl: string,
-  { modelId = model.id, retrySeconds = 0 } = {}
+  { hasKey = true, modelId = model.id }: PackageSetup = {}
 ) {
-  const key = Redacted.make(secretKey)
+  const key = hasKey ? Redacted.make(secretKey) : null
   const { problems, sdk } = yield* loadSdkPackage({
     entry,
     baseUrl,
@@ -29,10 +35,19 @@ export const setUpPackage = Effect.fnUntraced(function* (
   })
   assert.deepStrictEqual(problems, [])
   assert.isNotNull(sdk)
-  const server = serverAt(baseUrl, "openai-chat", { protocol: sdk.protocol, sdk })
+  return serverAt(baseUrl, "openai-chat", { protocol: sdk.protocol, key, sdk })
+})
+
+/** A way to call a model of such a server. */
+export const setUpPackage = Effect.fnUntraced(function* (
+  entry: SdkEntry,
+  baseUrl: string,
+  more: PackageSetup = {}
+) {
+  const server = yield* packageServer(entry, baseUrl, more)
   const upstream = yield* makeUpstream(timeouts)
-  const call = makeServerCall(upstream, server, { gate: yield* gate(), retrySeconds })
-  return call({ ...model, id: modelId })
+  const { modelId = model.id, retrySeconds = 0 } = more
+  return makeServerCall(upstream, server, { gate: yield* gate(), retrySeconds })({ ...model, id: modelId })
 })
 
 type Fields = Readonly<Record<string, unknown>>

@@ -124,4 +124,44 @@ describe("the catalog of a file", () => {
       assert.deepInclude(yield* health, { provider: "house", running: 0, concurrentMax: 3, state: "unknown" })
     })
   )
+
+  it.live("knows the health of a package of the AI SDK as long as its name and its options stay", () =>
+    Effect.gen(function* () {
+      const server = yield* makeMockModelServer
+      // No key: each request fails.
+      const { models } = contentOf([{ id: "sdk", url: server.url }])
+      const packaged = (more: object) => ({
+        providers: [
+          {
+            id: "sdk",
+            protocol: "ai-sdk",
+            package: "@ai-sdk/anthropic",
+            packageFolder: import.meta.dirname,
+            baseUrl: server.url,
+            ...more
+          }
+        ],
+        models
+      })
+      const { catalog, reload, write } = yield* begin([{ id: "old", url: server.url }])
+      const state = Effect.map(catalog.health, ([first]) => first?.state)
+      const rewritten = (more: object) => Effect.andThen(write(packaged(more)), reload)
+      const failed = Effect.flatMap(catalog.entries, ([entry]) =>
+        Effect.flip(Stream.runDrain(entry!.stream(request("hi"))))
+      )
+      yield* rewritten({ options: { name: "a" } })
+      yield* failed
+      assert.strictEqual(yield* state, "failing")
+      yield* rewritten({ options: { name: "a" }, providerOptions: {} })
+      assert.strictEqual(yield* state, "failing")
+      yield* rewritten({ options: { name: "b" } })
+      assert.strictEqual(yield* state, "unknown")
+      yield* failed
+      yield* rewritten({
+        package: "@ai-sdk/mistral",
+        options: { name: "b" }
+      })
+      assert.strictEqual(yield* state, "unknown")
+    })
+  )
 })

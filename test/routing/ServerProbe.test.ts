@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, type Redacted } from "effect"
 import { makeUpstream } from "../../src/providers/Upstream.ts"
 import { probeServer } from "../../src/routing/ServerProbe.ts"
+import { packageServer } from "../providers/SdkSetup.ts"
 import { callOnce, model, timeouts, secretKey, serverAt } from "../providers/ServerSetup.ts"
 import { makeMockModelServer, type MockBehaviour, type MockModelList } from "../support/MockModelServer.ts"
 
@@ -51,6 +52,22 @@ describe("a probed model server", () => {
       assert.notInclude(told.detail, secretKey)
       assert.strictEqual(told.isWell, isWell)
       assert.strictEqual(server.requests.length, asked)
+    })
+  )
+
+  it.live("is asked for an answer, and for no list, where a package of the AI SDK asks it", () =>
+    Effect.gen(function* () {
+      const mock = yield* makeMockModelServer
+      const upstream = yield* makeUpstream(timeouts)
+      const server = yield* packageServer({ package: "@ai-sdk/anthropic" }, mock.url)
+      const probing = probeServer(upstream, server, yield* callOnce(upstream, server), [model])
+      const place = `@ai-sdk/anthropic at ${mock.url}`
+      assert.deepInclude(yield* probing, { isWell: true, detail: `${place} answers: mock-model was asked.` })
+      yield* mock.usually(() => ({ status: 401 }))
+      const told = yield* probing
+      assert.isFalse(told.isWell)
+      assert.match(told.detail, /has no answer of mock-model: HTTP 401.*keyVariable/)
+      assert.deepStrictEqual([mock.requests.length, mock.listings()], [2, 0])
     })
   )
 
