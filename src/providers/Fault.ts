@@ -133,7 +133,9 @@ export const classify = (fault: Fault): FaultClass => {
 /** A key that may not do what this request asks for may do what the next one does. */
 const isForbidden = ({ _tag, status }: Fault): boolean => _tag === "KeyRejected" && status === 403
 
-const retriedStatuses: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529])
+const retriedStatuses: ReadonlySet<number> = new Set([
+  408, 424, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529
+])
 
 const isRetryable = (fault: Fault): boolean => {
   switch (fault._tag) {

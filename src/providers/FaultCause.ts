@@ -33,8 +33,8 @@ import {
 } from "./Fault.ts"
 import type { ServerError } from "./ServerError.ts"
 
-/** Statuses of a server that ran into a timeout of its own. */
-const temporaryStatuses: ReadonlySet<number> = new Set([408, 425])
+/** Statuses of a server that ran into a timeout of its own, or whose model failed behind it, as Bedrock says. */
+const temporaryStatuses: ReadonlySet<number> = new Set([408, 424, 425])
 
 /** An address or a model that isn't there, or that moved. */
 const misconfiguredStatuses: ReadonlySet<number> = new Set([404, 405, 410])

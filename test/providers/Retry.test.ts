@@ -21,6 +21,7 @@ describe("classify", () => {
     [status(503), true],
     [status(529, "overloaded_error"), true],
     [status(408), true],
+    [status(424), true],
     [status(501), false],
     [status(400), false],
     [status(401), false],
