@@ -1,7 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Stream } from "effect"
+import { Deferred, Effect, Fiber, Stream } from "effect"
+import { TestClock } from "effect/testing"
 import type { AnswerOptions, ModelRequest, ToolSpec } from "../../src/domain/ModelCall.ts"
 import { makeAiSdk, sdkVersions } from "../../src/providers/AiSdk.ts"
+import { until } from "../support/until.ts"
 import { goingBack, setUpModel } from "./SdkSetup.ts"
 import { request, untilFailure } from "./ServerSetup.ts"
 
@@ -279,6 +281,7 @@ describe("an answer of a package of the AI SDK", () => {
   it.effect.each([
     [{ type: "error", error: { type: "overloaded_error", message: "Overloaded" } }, "in_stream", undefined],
     [{ type: "error", error: { message: "busy", statusCode: 503, type: "UNAVAILABLE" } }, "in_stream", 503],
+    [{ type: "error", error: { message: "boom", statusCode: 424 } }, "in_stream", 424],
     [{ type: "error", error: "no" }, "in_stream", undefined],
     [{ ...finish, finishReason: "error" }, "in_stream", undefined],
     [
@@ -371,6 +374,44 @@ describe("an answer of a package of the AI SDK", () => {
         finish
       ])
       assert.lengthOf(yield* Stream.runCollect(call(request("hi"))), 2)
+    })
+  )
+
+  it.live("is read no further than a bound while nobody takes it, and to its end afterwards", () =>
+    Effect.gen(function* () {
+      const partsMax = 2_000
+      let pulled = 0
+      const endless = function* () {
+        while (pulled++ < partsMax) yield text("x".repeat(1_000))
+        yield finish
+      }
+      const { call } = yield* setUpModel(endless)
+      const gate = yield* Deferred.make<void>()
+      let taken = 0
+      const reading = Stream.runForEach(call(request("hi")), () =>
+        Effect.andThen(
+          Deferred.await(gate),
+          Effect.sync(() => taken++)
+        )
+      )
+      const fiber = yield* Effect.forkChild(reading)
+      yield* until(Effect.sync(() => pulled > 60))
+      for (let turn = 0; turn < 200; turn++) yield* Effect.promise(() => new Promise(setImmediate))
+      assert.isBelow(pulled, 300)
+      yield* Deferred.succeed(gate, undefined)
+      yield* Fiber.join(fiber)
+      assert.strictEqual(taken, partsMax + 1)
+    })
+  )
+
+  it.effect("is not waited for where the package gives nothing, and ignores that it is aborted", () =>
+    Effect.gen(function* () {
+      const { asked, call } = yield* setUpModel(() => new Promise<never>(() => undefined))
+      const fiber = yield* Effect.forkChild(Effect.flip(Stream.runDrain(call(request("hi")))))
+      yield* until(Effect.sync(() => asked.length === 1))
+      yield* TestClock.adjust("21 seconds")
+      assert.strictEqual((yield* Fiber.join(fiber)).reason, "first_token_timeout")
+      assert.nestedPropertyVal(asked[0], "abortSignal.aborted", true)
     })
   )
 

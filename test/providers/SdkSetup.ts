@@ -54,7 +54,7 @@ type Fields = Readonly<Record<string, unknown>>
 
 /** A way to call a model that is no package's: it streams these parts, and keeps what it was asked. */
 export const setUpModel = Effect.fnUntraced(function* (
-  respond: (options: Fields) => ReadonlyArray<unknown>,
+  respond: (options: Fields) => Iterable<unknown> | PromiseLike<Iterable<unknown>>,
   traits: Partial<SdkTraits> = {}
 ) {
   const asked: Array<Fields> = []
@@ -63,7 +63,7 @@ export const setUpModel = Effect.fnUntraced(function* (
     specificationVersion: version,
     doStream: async (options: Fields) => {
       asked.push(options)
-      return { stream: ReadableStream.from(respond(options)) }
+      return { stream: ReadableStream.from(await respond(options)) }
     }
   }
   const sdk = {
