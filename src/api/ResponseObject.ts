@@ -13,6 +13,19 @@ export const ResponseUsage = Schema.Struct({
 }).annotate({ identifier: "ResponseUsage" })
 export type ResponseUsage = typeof ResponseUsage.Type
 
+/** The usage with the tokens that a provider wrote to its prompt cache, which `/v1` doesn't show. */
+export const WholeUsage = Schema.Struct({
+  ...ResponseUsage.fields,
+  input_tokens_details: Schema.Struct({ cached_tokens: Schema.Int, cache_write_tokens: Schema.Int })
+}).annotate({ identifier: "ResponseUsage" })
+export type WholeUsage = typeof WholeUsage.Type
+
+/** The usage as `/v1` shows it. */
+export const shownUsage = (usage: WholeUsage): ResponseUsage => ({
+  ...usage,
+  input_tokens_details: { cached_tokens: usage.input_tokens_details.cached_tokens }
+})
+
 /**
  * A response: the JSON body, and `response` in the events `response.created` and `response.completed`.
  * Source: specification, ResponseObject; wire contract, section 3.
@@ -62,16 +75,18 @@ export const ResponseObject = Schema.Struct({
   description: "The answer as one document. A stream carries it too, in its first and in its last event."
 })
 /** Its output may also have calls of the client's functions, which no request to `/v1` can ask for. */
-export interface ResponseObject extends Omit<typeof ResponseObject.Type, "output"> {
+export interface ResponseObject extends Omit<typeof ResponseObject.Type, "output" | "usage"> {
   readonly output: ReadonlyArray<OutputItem>
+  readonly usage: WholeUsage | null
 }
 
 /** The response as clients see it. */
 export const shownResponse = (response: ResponseObject): ShownResponse => ({
   ...response,
-  output: shownOutputs(response.output)
+  output: shownOutputs(response.output),
+  usage: response.usage && shownUsage(response.usage)
 })
-export interface ShownResponse extends Omit<ResponseObject, "output"> {
+export interface ShownResponse extends Omit<typeof ResponseObject.Type, "output"> {
   readonly output: ReadonlyArray<typeof ShownOutputItem.Type>
 }
 

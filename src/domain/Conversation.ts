@@ -240,6 +240,8 @@ export const TurnDetails = Schema.Struct({
     Schema.Struct({
       inputTokens: Schema.Int,
       cachedInputTokens: Schema.Int,
+      /** Absent of turns that earlier versions stored. */
+      cacheWriteInputTokens: Schema.optionalKey(Schema.Int),
       outputTokens: Schema.Int,
       reasoningTokens: Schema.Int
     })

@@ -146,7 +146,10 @@ export const alone: CallOptions = { hasFallback: () => false }
 /** The tokens of a call, and who counted them. */
 export interface ModelUsage {
   readonly inputTokens: number
+  /** Of the input, what the provider read from its prompt cache. */
   readonly cachedInputTokens: number
+  /** Of the rest of the input, what the provider wrote to its prompt cache. */
+  readonly cacheWriteInputTokens: number
   readonly outputTokens: number
   readonly reasoningTokens: number
   readonly source: "provider" | "tokenizer"
@@ -155,6 +158,7 @@ export interface ModelUsage {
 export const nothingSpent: ModelUsage = {
   inputTokens: 0,
   cachedInputTokens: 0,
+  cacheWriteInputTokens: 0,
   outputTokens: 0,
   reasoningTokens: 0,
   source: "provider"

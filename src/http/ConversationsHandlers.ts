@@ -8,6 +8,7 @@ import type {
   UnansweredQuestion
 } from "../api/ConversationObject.ts"
 import { pageConversationsDefault, pageTurnsDefault } from "../api/ConversationsApi.ts"
+import { shownUsage } from "../api/ResponseObject.ts"
 import { shownInputs, shownOutputs } from "../api/ShownItem.ts"
 import { ClientConversations } from "../conversations/ClientConversations.ts"
 import type {
@@ -59,7 +60,7 @@ const turnObject = ({
   input: shownInputs(input),
   output: shownOutputs(output),
   incomplete_details: incompleteDetails(details?.incompleteReason ?? null, output),
-  usage: details?.usage == null ? null : usageOf(details.usage)
+  usage: details?.usage == null ? null : shownUsage(usageOf(details.usage))
 })
 
 const unansweredObject = ({

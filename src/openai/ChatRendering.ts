@@ -8,7 +8,7 @@ import type {
 } from "../api/openai/ChatCompletion.ts"
 import { shownId } from "../api/openai/ProfileIds.ts"
 import type { EventBody } from "../api/ResponseEvent.ts"
-import type { ResponseObject, ResponseUsage } from "../api/ResponseObject.ts"
+import type { ResponseObject, WholeUsage } from "../api/ResponseObject.ts"
 import { cutOf, type FunctionCall, type OutputItem } from "../domain/Conversation.ts"
 
 /**
@@ -36,11 +36,15 @@ const headOf = (response: ResponseObject) => ({
   system_fingerprint: null
 })
 
-const usageOf = (usage: ResponseUsage | null): ChatUsage => ({
+const usageOf = (usage: WholeUsage | null): ChatUsage => ({
   prompt_tokens: usage?.input_tokens ?? 0,
   completion_tokens: usage?.output_tokens ?? 0,
   total_tokens: usage?.total_tokens ?? 0,
-  prompt_tokens_details: { cached_tokens: usage?.input_tokens_details.cached_tokens ?? 0, audio_tokens: 0 },
+  prompt_tokens_details: {
+    cached_tokens: usage?.input_tokens_details.cached_tokens ?? 0,
+    cache_write_tokens: usage?.input_tokens_details.cache_write_tokens ?? 0,
+    audio_tokens: 0
+  },
   completion_tokens_details: {
     reasoning_tokens: usage?.output_tokens_details.reasoning_tokens ?? 0,
     audio_tokens: 0,

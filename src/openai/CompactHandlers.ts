@@ -6,7 +6,7 @@ import { encodeSummary } from "../api/openai/Compaction.ts"
 import type { CreateBody } from "../api/openai/CreateBody.ts"
 import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
 import { shownId } from "../api/openai/ProfileIds.ts"
-import type { ResponseObject, ResponseUsage } from "../api/ResponseObject.ts"
+import type { ResponseObject, WholeUsage } from "../api/ResponseObject.ts"
 import { InvalidRequest, ModelFailure } from "../domain/Errors.ts"
 import { Drain } from "../http/Drain.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
@@ -30,9 +30,9 @@ type Item = Exclude<CreateBody["input"], string>[number]
 const itemsOf = (input: CompactBody["input"]): ReadonlyArray<Item> =>
   typeof input === "string" ? [{ role: "user", content: input }] : (input ?? [])
 
-const noUsage: ResponseUsage = {
+const noUsage: WholeUsage = {
   input_tokens: 0,
-  input_tokens_details: { cached_tokens: 0 },
+  input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
   output_tokens: 0,
   output_tokens_details: { reasoning_tokens: 0 },
   total_tokens: 0

@@ -239,6 +239,7 @@ const decodeUsage = (usage: Fields): ModelUsage | null => {
   return {
     inputTokens: fresh + cached + written,
     cachedInputTokens: cached,
+    cacheWriteInputTokens: written,
     outputTokens,
     // Not every server counts the reasoning.
     reasoningTokens: decodeDetail(usage["output_tokens_details"], "thinking_tokens"),

@@ -1,13 +1,14 @@
 import { Array as Arr, Cause, Effect, Order, Stream } from "effect"
 import type { ModelSpec } from "../domain/Model.ts"
-import type {
-  FinishReason,
-  ModelMessage,
-  ModelPart,
-  ModelRequest,
-  NumberedPassage,
-  ToolCall,
-  ToolName
+import {
+  type FinishReason,
+  type ModelMessage,
+  type ModelPart,
+  type ModelRequest,
+  nothingSpent,
+  type NumberedPassage,
+  type ToolCall,
+  type ToolName
 } from "../domain/ModelCall.ts"
 import { countPromptTokens, countTokens } from "./Tokenizer.ts"
 
@@ -58,7 +59,7 @@ const answerTo = Effect.fnUntraced(function* (request: ModelRequest) {
   const finish = (reason: FinishReason, outputTokens: number): ModelPart => ({
     type: "finish",
     reason,
-    usage: { inputTokens, cachedInputTokens: 0, outputTokens, reasoningTokens: 0, source: "provider" }
+    usage: { ...nothingSpent, inputTokens, outputTokens }
   })
   const calls = callsFor(request)
   const callTokens = yield* countTokens(calls.map((call) => call.name + call.arguments).join("\n"))

@@ -49,8 +49,8 @@ export const decodeOpenAiUsage = (
   const cached = countBy(usage, "input", cachedNames)
   const reasoning = countBy(usage, "output", reasoningNames)
   const rest = untold(usage["total_tokens"], inputTold + outputTold)
-  const caches = { cached, written: countBy(usage, "input", writtenNames) }
-  const apart = cachedApart(rest, caches, inputTold, reasoning)
+  const written = countBy(usage, "input", writtenNames)
+  const apart = cachedApart(rest, { cached, written }, inputTold, reasoning)
   // More thoughts than output, of which they are a part elsewhere.
   const thought = rest === null ? (reasoning > outputTold ? reasoning : 0) : rest - apart
   const inputTokens = inputTold + apart
@@ -58,6 +58,7 @@ export const decodeOpenAiUsage = (
   return {
     inputTokens,
     cachedInputTokens: Math.min(cached, inputTokens),
+    cacheWriteInputTokens: Math.min(written, Math.max(0, inputTokens - cached)),
     outputTokens,
     reasoningTokens: Math.min(reasoning === 0 ? thought : reasoning, outputTokens),
     source: "provider"

@@ -78,6 +78,7 @@ export const finishCall = (meter: Meter, usage: ModelUsage): void => {
 const sumOf = (one: ModelUsage, other: ModelUsage): ModelUsage => ({
   inputTokens: one.inputTokens + other.inputTokens,
   cachedInputTokens: one.cachedInputTokens + other.cachedInputTokens,
+  cacheWriteInputTokens: one.cacheWriteInputTokens + other.cacheWriteInputTokens,
   outputTokens: one.outputTokens + other.outputTokens,
   reasoningTokens: one.reasoningTokens + other.reasoningTokens,
   source: one.source === "provider" ? other.source : "tokenizer"

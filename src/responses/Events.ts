@@ -1,5 +1,5 @@
 import type { EventBody } from "../api/ResponseEvent.ts"
-import { startedResponse, type ResponseStart, type ResponseUsage } from "../api/ResponseObject.ts"
+import { startedResponse, type ResponseStart, type WholeUsage } from "../api/ResponseObject.ts"
 import {
   type CutReason,
   incompleteDetails,
@@ -252,9 +252,12 @@ export const steps = (
   return [current, events]
 }
 
-const usageOf = (usage: ModelUsage): ResponseUsage => ({
+const usageOf = (usage: ModelUsage): WholeUsage => ({
   input_tokens: usage.inputTokens,
-  input_tokens_details: { cached_tokens: usage.cachedInputTokens },
+  input_tokens_details: {
+    cached_tokens: usage.cachedInputTokens,
+    cache_write_tokens: usage.cacheWriteInputTokens
+  },
   output_tokens: usage.outputTokens,
   output_tokens_details: { reasoning_tokens: usage.reasoningTokens },
   total_tokens: usage.inputTokens + usage.outputTokens

@@ -54,6 +54,8 @@ const recordCall = Effect.fnUntraced(function* ({ id, provider }: ModelSpec, max
     span.attribute("gen_ai.response.model", id)
     span.attribute("gen_ai.response.finish_reasons", [reason])
     span.attribute("gen_ai.usage.input_tokens", usage.inputTokens)
+    span.attribute("gen_ai.usage.cache_read.input_tokens", usage.cachedInputTokens)
+    span.attribute("gen_ai.usage.cache_creation.input_tokens", usage.cacheWriteInputTokens)
     span.attribute("gen_ai.usage.output_tokens", usage.outputTokens)
   }
 

@@ -1,4 +1,4 @@
-import { type ResponseObject, startedResponse } from "../api/ResponseObject.ts"
+import { type ResponseObject, startedResponse, type WholeUsage } from "../api/ResponseObject.ts"
 import type { CommitTurn } from "../conversations/Conversations.ts"
 import type { StoredResponse } from "../conversations/StoredResponses.ts"
 import {
@@ -21,6 +21,7 @@ const detailsOf = (response: ResponseObject, echo: unknown): TurnDetails => ({
   usage: response.usage && {
     inputTokens: response.usage.input_tokens,
     cachedInputTokens: response.usage.input_tokens_details.cached_tokens,
+    cacheWriteInputTokens: response.usage.input_tokens_details.cache_write_tokens,
     outputTokens: response.usage.output_tokens,
     reasoningTokens: response.usage.output_tokens_details.reasoning_tokens
   },
@@ -67,9 +68,12 @@ export const turnContent = (
   }
 }
 
-export const usageOf = (usage: NonNullable<TurnDetails["usage"]>) => ({
+export const usageOf = (usage: NonNullable<TurnDetails["usage"]>): WholeUsage => ({
   input_tokens: usage.inputTokens,
-  input_tokens_details: { cached_tokens: usage.cachedInputTokens },
+  input_tokens_details: {
+    cached_tokens: usage.cachedInputTokens,
+    cache_write_tokens: usage.cacheWriteInputTokens ?? 0
+  },
   output_tokens: usage.outputTokens,
   output_tokens_details: { reasoning_tokens: usage.reasoningTokens },
   total_tokens: usage.inputTokens + usage.outputTokens

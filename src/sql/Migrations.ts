@@ -30,6 +30,7 @@ import unansweredQuestions from "../../migrations/0028_unanswered_questions.ts"
 import indexWrites from "../../migrations/0029_index_writes.ts"
 import inventedAnswers from "../../migrations/0031_invented_answers.ts"
 import rounds from "../../migrations/0032_rounds.ts"
+import cachedTokens from "../../migrations/0033_cached_tokens.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
 import { buildText, thisBuild } from "../settings/Build.ts"
 import { Database } from "./Database.ts"
@@ -66,7 +67,8 @@ const migrations = {
   "0028_unanswered_questions": unansweredQuestions,
   "0029_index_writes": indexWrites,
   "0031_invented_answers": inventedAnswers,
-  "0032_rounds": rounds
+  "0032_rounds": rounds,
+  "0033_cached_tokens": cachedTokens
 }
 
 const numberOf = (name: string): number => Number.parseInt(name, 10)

@@ -1,40 +1,25 @@
-import { type Array as Arr, Context, DateTime, Effect, Layer, Schema } from "effect"
-import { SqlClient, type Statement } from "effect/sql"
-import type { Caller, Page } from "../domain/Account.ts"
+import { Context, DateTime, Effect, Layer, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import type { Page } from "../domain/Account.ts"
 import type { AllowanceState, LimitChange, Span, TokenLimits } from "../domain/Allowance.ts"
 import { type DatabaseUnavailable, UsageLimitExceeded } from "../domain/Errors.ts"
-import type { ResponseId, UserId } from "../domain/Ids.ts"
-import type { ModelUsage } from "../domain/ModelCall.ts"
+import type { UserId } from "../domain/Ids.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { makeBatcher } from "../sql/Batcher.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
-import { prepared } from "../sql/prepared.ts"
 import { traced } from "../telemetry/traced.ts"
 import { makeAdmission } from "./Admission.ts"
 import { allowanceState, exceeded, leftOf, notCounted } from "./AllowanceWindows.ts"
 import { type KeyAllowances, type LimitedKey, makeKeyAllowances } from "./KeyAllowances.ts"
 import { makeLimitTable } from "./LimitTable.ts"
 import { makeReservations, renewSeconds } from "./Reservations.ts"
+import { type Spending, writeRecords } from "./Spending.ts"
 import { type Asked, type Grant, makeTokenCounters, type TokenRequest } from "./TokenCounters.ts"
 import { type AfterRecord, makeUsageErasure, makeUsageRecords, type UsageRecord } from "./UsageErasure.ts"
 import { makeUsageReport, type Report, type ReportRequest } from "./UsageReport.ts"
 
-export type Outcome = "completed" | "failed" | "abandoned"
-
-export interface Spending {
-  readonly responseId: ResponseId
-  readonly caller: Caller
-  readonly model: string
-  readonly usage: ModelUsage
-  readonly toolCalls: number
-  readonly latencyMillis: number
-  readonly outcome: Outcome
-}
-
-interface Spent extends Spending {
-  readonly at: DateTime.Utc
-}
+export type { Outcome, Spending } from "./Spending.ts"
 
 /** Records written by one statement. */
 const recordsPerStatementMax = 1000
@@ -51,12 +36,6 @@ export interface UserUsage {
   readonly month: TokensSpent
 }
 
-/** The largest count that the database can store. */
-const tokensMax = 2 ** 31 - 1
-
-const stored = (tokens: number): number =>
-  Number.isFinite(tokens) ? Math.min(Math.max(Math.ceil(tokens), 0), tokensMax) : 0
-
 const unlimited: Grant = { tokens: Number.POSITIVE_INFINITY, left: Number.POSITIVE_INFINITY }
 
 const total = ({ inputTokens, outputTokens }: TokensSpent): number => inputTokens + outputTokens
@@ -71,62 +50,6 @@ const Sums = Schema.Tuple([
     monthOutput: Schema.Int
   })
 ])
-
-/** What is recorded, in the columns of `usage_records`. */
-const columnsOf = (spent: Arr.NonEmptyReadonlyArray<Spent>) => {
-  const column = <A>(of: (one: Spent) => A) => spent.map(of)
-  return {
-    responseId: column((one) => one.responseId),
-    userId: column(({ caller }) => caller.userId),
-    organizationId: column(({ caller }) => caller.organizationId),
-    keyId: column(({ caller }) => caller.keyId),
-    model: column((one) => one.model),
-    inputTokens: column(({ usage }) => stored(usage.inputTokens)),
-    outputTokens: column(({ usage }) => stored(usage.outputTokens)),
-    source: column(({ usage }) => usage.source),
-    toolCalls: column((one) => stored(one.toolCalls)),
-    latencyMillis: column((one) => stored(one.latencyMillis)),
-    outcome: column((one) => one.outcome),
-    createdAt: column((one) => DateTime.formatIso(one.at))
-  }
-}
-
-/** One statement records what was spent and releases the reservations; `countEvents` ends it and updates the counters. */
-const writeRecords = (sql: SqlClient.SqlClient, countEvents: Statement.Fragment) => {
-  const write = prepared<ReturnType<typeof columnsOf>>(
-    sql,
-    (column) => sql`
-      WITH recorded AS (
-        INSERT INTO usage_records (response_id, user_id, organization_id, key_id, model, input_tokens, output_tokens,
-          source, tool_calls, latency_millis, outcome, created_at)
-        SELECT response_id, user_id, organization_id, key_id, model, input_tokens, output_tokens, source, tool_calls,
-          latency_millis, outcome, least(created_at, clock_timestamp() + interval '1 day')
-        FROM unnest(
-          ${column("responseId")}::uuid[], ${column("userId")}::uuid[], ${column("organizationId")}::uuid[],
-          ${column("keyId")}::uuid[], ${column("model")}::text[], ${column("inputTokens")}::int[],
-          ${column("outputTokens")}::int[], ${column("source")}::text[], ${column("toolCalls")}::int[],
-          ${column("latencyMillis")}::int[], ${column("outcome")}::text[], ${column("createdAt")}::timestamptz[]
-        ) AS spent (response_id, user_id, organization_id, key_id, model, input_tokens, output_tokens, source,
-          tool_calls, latency_millis, outcome, created_at)
-        ON CONFLICT (response_id) DO NOTHING
-        RETURNING response_id, user_id, key_id, created_at, input_tokens::bigint + output_tokens AS tokens
-      ), released AS (
-        DELETE FROM token_reservations WHERE response_id = ANY (${column("responseId")}::uuid[])
-        RETURNING response_id, user_id, key_id, day, month, tokens
-      ), changed AS (
-        -- A request counts for the windows in which it began.
-        SELECT user_id, key_id, coalesce(began.day, created_at::date) AS day,
-          coalesce(began.month, date_trunc('month', created_at)::date) AS month, tokens AS used, 0 AS reserved
-        FROM recorded LEFT JOIN (
-          SELECT response_id, min(day) AS day, min(month) AS month FROM released GROUP BY response_id
-        ) AS began USING (response_id)
-        UNION ALL
-        SELECT user_id, key_id, day, month, 0, tokens FROM released
-      ), ${countEvents}`
-  )
-  return (spent: Arr.NonEmptyReadonlyArray<Spent>) =>
-    write(columnsOf(spent)).pipe(Effect.asVoid, orUnavailable)
-}
 
 /** Token limits, reservations and records. */
 export class Usage extends Context.Service<

@@ -32,7 +32,10 @@ const RecordRow = Schema.Struct({
   keyId: Schema.NullOr(ApiKeyId),
   model: Schema.String,
   inputTokens: Schema.Int,
+  cachedInputTokens: Schema.Int,
+  cacheWriteInputTokens: Schema.Int,
   outputTokens: Schema.Int,
+  reasoningTokens: Schema.Int,
   source: Schema.String,
   outcome: Schema.String,
   toolCalls: Schema.Int,
@@ -48,7 +51,8 @@ export type AfterRecord = Pick<UsageRecord, "responseId">
 export const makeUsageRecords = Effect.map(SqlClient.SqlClient, (sql) =>
   Effect.fn("Usage.recordsOf")(function* (userId: UserId, after?: AfterRecord) {
     const rows = yield* sql`
-      SELECT response_id, key_id, model, input_tokens, output_tokens, source, outcome, tool_calls, latency_millis, created_at
+      SELECT response_id, key_id, model, input_tokens, cached_input_tokens, cache_write_input_tokens, output_tokens,
+        reasoning_tokens, source, outcome, tool_calls, latency_millis, created_at
       FROM usage_records WHERE user_id = ${userId} ${
         after === undefined
           ? sql.literal("")

@@ -76,6 +76,7 @@ const spend = Effect.fnUntraced(function* (
       inputTokens: tokens,
       outputTokens: 1,
       cachedInputTokens: 0,
+      cacheWriteInputTokens: 0,
       reasoningTokens: 0,
       source
     },

@@ -43,6 +43,41 @@ const envelope = (status: number, reply: { readonly status: number; readonly tex
 }
 
 layer(TestApp.layer(), { excludeTestServices: true })("stored responses of /openai/v1", (it) => {
+  it.effect("tokens written to a provider's cache are shown with every response, and none on /v1", () =>
+    Effect.gen(function* () {
+      const model = yield* ScriptedModel
+      const usage = { ...scriptedUsage, cachedInputTokens: 3, cacheWriteInputTokens: 4 }
+      const answer = Stream.make(text("Yes."), { type: "finish", reason: "stop", usage } as const)
+      yield* model.next(answer, answer, answer, answer, answer)
+      const post = (path: string, body: object) => request("POST", path, { body })
+      const answered = yield* post("/openai/v1/responses", { input: "Well?" })
+      const { id } = yield* decode(answered.text)
+      const messages = [{ role: "user", content: "Well?" }]
+      for (const { status, text: body } of [
+        answered,
+        yield* post("/openai/v1/responses", { input: "Well?", stream: true }),
+        yield* post("/openai/v1/chat/completions", { messages }),
+        yield* request("GET", `/openai/v1/responses/${id}`)
+      ]) {
+        assert.strictEqual(status, 200, body)
+        assert.include(body, `"cached_tokens":3,"cache_write_tokens":4`)
+      }
+      const own = yield* post("/v1/responses", { input: "Well?", stream: false })
+      for (const { status, text: body } of [
+        own,
+        yield* post("/v1/responses", { input: "Well?", stream: true }),
+        yield* request("GET", `/v1/conversations/${responseOf(own).conversation_id}`)
+      ]) {
+        assert.strictEqual(status, 200, body)
+        assert.include(
+          body,
+          `"usage":{"input_tokens":11,"input_tokens_details":{"cached_tokens":3},"output_tokens":7,` +
+            `"output_tokens_details":{"reasoning_tokens":0},"total_tokens":18}`
+        )
+      }
+    })
+  )
+
   it.effect(
     "a call is shown with the same fields everywhere, and without the round that it was made in",
     () =>

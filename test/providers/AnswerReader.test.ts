@@ -11,6 +11,7 @@ const usage = { prompt_tokens: 5, completion_tokens: 2 }
 const counted = {
   inputTokens: 5,
   cachedInputTokens: 0,
+  cacheWriteInputTokens: 0,
   outputTokens: 2,
   reasoningTokens: 0,
   source: "provider"

@@ -17,6 +17,7 @@ const read = (...chunks: ReadonlyArray<AnswerChunk>): ReadonlyArray<ModelPart> =
   const usage = {
     inputTokens: 1,
     cachedInputTokens: 0,
+    cacheWriteInputTokens: 0,
     outputTokens: 1,
     reasoningTokens: 0,
     source: "provider"

@@ -113,6 +113,7 @@ const finish: ModelPart = {
   usage: {
     inputTokens: 10,
     cachedInputTokens: 3,
+    cacheWriteInputTokens: 2,
     outputTokens: 40,
     reasoningTokens: 30,
     source: "provider"

@@ -4,7 +4,7 @@ import { AnswerReader } from "../../src/providers/AnswerReader.ts"
 import { protocols, type ProtocolName } from "../../src/providers/ModelServer.ts"
 import { decodeOpenAiUsage } from "../../src/providers/TokenCounts.ts"
 
-type Counts = readonly [input: number, cached: number, output: number, reasoning: number]
+type Counts = readonly [input: number, cached: number, output: number, reasoning: number, written?: number]
 
 const chat = (
   prompt: number,
@@ -26,7 +26,7 @@ const usages: ReadonlyArray<readonly [provider: string, usage: unknown, counts: 
       prompt_tokens_details: { cached_tokens: 600, cache_write_tokens: 200 },
       completion_tokens_details: { reasoning_tokens: 50 }
     }),
-    [1000, 600, 80, 50]
+    [1000, 600, 80, 50, 200]
   ],
   ["Gemini, thinking in the total only", chat(20, 424, 1016), [20, 0, 996, 572]],
   [
@@ -64,17 +64,17 @@ const usages: ReadonlyArray<readonly [provider: string, usage: unknown, counts: 
   [
     "Qwen",
     chat(100, 30, 130, { prompt_tokens_details: { cached_tokens: 10, cache_creation_input_tokens: 50 } }),
-    [100, 10, 30, 0]
+    [100, 10, 30, 0, 50]
   ],
   [
     "LiteLLM, with Claude's counts",
     chat(100, 30, 130, { cache_read_input_tokens: 64, cache_creation_input_tokens: 20 }),
-    [100, 64, 30, 0]
+    [100, 64, 30, 0, 20]
   ],
   [
     "a gateway that counts the cache apart",
     chat(16, 30, 130, { cache_read_input_tokens: 64, cache_creation_input_tokens: 20 }),
-    [100, 64, 30, 0]
+    [100, 64, 30, 0, 20]
   ],
   [
     "a gateway that counts the cache apart, without a total",
@@ -84,7 +84,7 @@ const usages: ReadonlyArray<readonly [provider: string, usage: unknown, counts: 
       cache_read_input_tokens: 64,
       cache_creation_input_tokens: 20
     },
-    [100, 64, 30, 0]
+    [100, 64, 30, 0, 20]
   ],
   ["Ollama", chat(10, 30, 40), [10, 0, 30, 0]],
   ["a total below its parts", chat(10, 30, 0), [10, 0, 30, 0]],
@@ -93,12 +93,18 @@ const usages: ReadonlyArray<readonly [provider: string, usage: unknown, counts: 
     chat(10, 30, 40, { cached_tokens: 50, completion_tokens_details: { reasoning_tokens: 90 } }),
     [10, 10, 30, 30]
   ],
+  [
+    "written tokens above what is left of the input",
+    chat(10, 30, 40, { prompt_tokens_details: { cached_tokens: 6, cache_write_tokens: 9 } }),
+    [10, 6, 30, 0, 4]
+  ],
   ["counts below 0", chat(10, 30, 40, { cached_tokens: -5, reasoning_tokens: -1 }), [10, 0, 30, 0]]
 ]
 
-const usageOf = ([inputTokens, cachedInputTokens, outputTokens, reasoningTokens]: Counts) => ({
+const usageOf = ([inputTokens, cachedInputTokens, outputTokens, reasoningTokens, written = 0]: Counts) => ({
   inputTokens,
   cachedInputTokens,
+  cacheWriteInputTokens: written,
   outputTokens,
   reasoningTokens,
   source: "provider"
@@ -144,7 +150,28 @@ describe("the usage of a provider", () => {
       output_tokens_details: { reasoning_tokens: 50 },
       total_tokens: 1080
     }
-    assert.deepStrictEqual<unknown>(decodeOpenAiUsage(usage, "input", "output"), usageOf([1000, 600, 80, 50]))
+    assert.deepStrictEqual<unknown>(
+      decodeOpenAiUsage(usage, "input", "output"),
+      usageOf([1000, 600, 80, 50, 200])
+    )
+  })
+
+  it("by Anthropic is counted in full", () => {
+    const usage = { input_tokens: 100, cache_read_input_tokens: 600, cache_creation_input_tokens: 200 }
+    const events = [
+      { type: "message_start", message: { usage: { ...usage, output_tokens: 1 } } },
+      {
+        type: "message_delta",
+        delta: { stop_reason: "end_turn" },
+        usage: { output_tokens: 80, output_tokens_details: { thinking_tokens: 50 } }
+      },
+      { type: "message_stop" }
+    ]
+    const finish = finishOf(events, "anthropic")
+    assert.deepStrictEqual<unknown>(
+      finish?.type === "finish" ? finish.usage : null,
+      usageOf([900, 600, 80, 50, 200])
+    )
   })
 
   it.each(places)("is taken from %s", (_place, events, counts) => {
@@ -170,7 +197,7 @@ describe("the usage of a provider", () => {
       assert.isAtLeast(usage.inputTokens, prompt)
       assert.isAtLeast(usage.outputTokens, completion)
       assert.strictEqual(usage.inputTokens + usage.outputTokens, total)
-      assert.isAtMost(usage.cachedInputTokens, usage.inputTokens)
+      assert.isAtMost(usage.cachedInputTokens + usage.cacheWriteInputTokens, usage.inputTokens)
       assert.isAtMost(usage.reasoningTokens, usage.outputTokens)
     }
   )

@@ -20,6 +20,7 @@ import {
 const mockUsage = {
   inputTokens: 11,
   cachedInputTokens: 3,
+  cacheWriteInputTokens: 2,
   outputTokens: 7,
   reasoningTokens: 2,
   source: "provider"
@@ -135,6 +136,7 @@ describe.each(protocolNames)("%s, the answer", (protocol) => {
       assert.deepStrictEqual(last?.type === "finish" ? last.usage : null, {
         inputTokens: yield* countPromptTokens(request(mockDirective(behaviour))),
         cachedInputTokens: 0,
+        cacheWriteInputTokens: 0,
         outputTokens: yield* countTokens("One two three four."),
         reasoningTokens: 0,
         source: "tokenizer"

@@ -22,12 +22,16 @@ const read = (protocol: ProtocolName, bytes: Buffer, size: number) => {
   return { parts, fault: reader.fault }
 }
 
-const finish = (reason: FinishReason, counts: readonly [number, number, number, number]): ModelPart => ({
+const finish = (
+  reason: FinishReason,
+  counts: readonly [number, number, number, number, number?]
+): ModelPart => ({
   type: "finish",
   reason,
   usage: {
     inputTokens: counts[0],
     cachedInputTokens: counts[1],
+    cacheWriteInputTokens: counts[4] ?? 0,
     outputTokens: counts[2],
     reasoningTokens: counts[3],
     source: "provider"
@@ -78,7 +82,7 @@ describe("answers as they are documented", () => {
         ...text("Let me calculate."),
         call("toolu_01Gull", "calculator", `{"expression": "12 * 7"}`),
         call("toolu_02Gull", "current_datetime", "{}"),
-        finish("tool_calls", [732, 300, 95, 11])
+        finish("tool_calls", [732, 300, 95, 11, 20])
       ]
     ],
     ["anthropic", "length", [...text("Once upon a"), finish("length", [31, 0, 4, 0])]],

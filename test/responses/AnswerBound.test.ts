@@ -10,6 +10,7 @@ import { attempt, drain, start } from "./attempts.ts"
 const counted = (outputTokens: number): ModelUsage => ({
   inputTokens: 1,
   cachedInputTokens: 0,
+  cacheWriteInputTokens: 0,
   outputTokens,
   reasoningTokens: 0,
   source: "provider"

@@ -163,7 +163,7 @@ describe("Events", () => {
     assert.deepStrictEqual(last.response.incomplete_details, { reason: "max_output_tokens" })
     assert.deepStrictEqual(last.response.usage, {
       input_tokens: 11,
-      input_tokens_details: { cached_tokens: 2 },
+      input_tokens_details: { cached_tokens: 2, cache_write_tokens: 4 },
       output_tokens: 7,
       output_tokens_details: { reasoning_tokens: 1 },
       total_tokens: 18

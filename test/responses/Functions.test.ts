@@ -20,6 +20,7 @@ const spec = (name: string): ToolSpec => ({ name, description: "", parameters: {
 const usage = {
   inputTokens: 10,
   cachedInputTokens: 0,
+  cacheWriteInputTokens: 0,
   outputTokens: 2,
   reasoningTokens: 0,
   source: "provider" as const

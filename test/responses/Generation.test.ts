@@ -9,6 +9,7 @@ import { attempt, drain, start } from "./attempts.ts"
 const usage: ModelUsage = {
   inputTokens: 1,
   cachedInputTokens: 0,
+  cacheWriteInputTokens: 0,
   outputTokens: 1,
   reasoningTokens: 0,
   source: "provider"

@@ -18,7 +18,7 @@ const prompt = {
 }
 const said = "Seven or so, I should think."
 
-const usage: ModelUsage = { ...scriptedUsage, cachedInputTokens: 3 }
+const usage: ModelUsage = { ...scriptedUsage, cachedInputTokens: 3, cacheWriteInputTokens: 2 }
 
 describe("costOf", () => {
   it.effect("the cost of finished calls is what their provider counted", () =>
@@ -27,6 +27,24 @@ describe("costOf", () => {
       beginCall(meter, model, prompt)
       finishCall(meter, usage)
       assert.deepStrictEqual(yield* costOf(meter), usage)
+    })
+  )
+
+  it.effect("the cost of two rounds is the sum of every count", () =>
+    Effect.gen(function* () {
+      const meter = newMeter(model)
+      for (const round of [usage, { ...usage, cacheWriteInputTokens: 1, reasoningTokens: 4 }]) {
+        beginCall(meter, model, prompt)
+        finishCall(meter, round)
+      }
+      assert.deepStrictEqual(yield* costOf(meter), {
+        inputTokens: 22,
+        cachedInputTokens: 6,
+        cacheWriteInputTokens: 3,
+        outputTokens: 14,
+        reasoningTokens: 4,
+        source: "provider"
+      })
     })
   )
 

@@ -15,6 +15,7 @@ import { attempt, drain, start } from "./attempts.ts"
 const usage = {
   inputTokens: 10,
   cachedInputTokens: 0,
+  cacheWriteInputTokens: 0,
   outputTokens: 20,
   reasoningTokens: 0,
   source: "provider" as const

@@ -11,6 +11,7 @@ import { attempt, drain, start } from "./attempts.ts"
 const usage = (outputTokens: number): ModelUsage => ({
   inputTokens: 10,
   cachedInputTokens: 0,
+  cacheWriteInputTokens: 0,
   outputTokens,
   reasoningTokens: 0,
   source: "provider"

@@ -21,6 +21,7 @@ export const start: ResponseStart = {
 export const usage: ModelUsage = {
   inputTokens: 11,
   cachedInputTokens: 2,
+  cacheWriteInputTokens: 4,
   outputTokens: 7,
   reasoningTokens: 1,
   source: "provider"

@@ -96,7 +96,7 @@ const chatUsage = {
   prompt_tokens: 11,
   completion_tokens: 7,
   total_tokens: 18,
-  prompt_tokens_details: { cached_tokens: 3 },
+  prompt_tokens_details: { cached_tokens: 3, cache_write_tokens: 2 },
   completion_tokens_details: { reasoning_tokens: 2 }
 }
 
@@ -142,7 +142,7 @@ const makeChatWire = (body: Body): MockWire => {
 
 const responsesUsage = {
   input_tokens: 11,
-  input_tokens_details: { cached_tokens: 3 },
+  input_tokens_details: { cached_tokens: 3, cache_write_tokens: 2 },
   output_tokens: 7,
   output_tokens_details: { reasoning_tokens: 2 },
   total_tokens: 18

@@ -8,6 +8,7 @@ import { type Permits, Router, unmetBy } from "../../src/routing/Router.ts"
 export const scriptedUsage: ModelUsage = {
   inputTokens: 11,
   cachedInputTokens: 0,
+  cacheWriteInputTokens: 0,
   outputTokens: 7,
   reasoningTokens: 0,
   source: "provider"

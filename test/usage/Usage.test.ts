@@ -16,6 +16,7 @@ const usageOf = (inputTokens: number, outputTokens: number): ModelUsage => ({
   inputTokens,
   outputTokens,
   cachedInputTokens: 0,
+  cacheWriteInputTokens: 0,
   reasoningTokens: 0,
   source: "provider"
 })
@@ -106,6 +107,26 @@ layer(
           assert.strictEqual(today.inputTokens, input)
       }),
     { arbitrary: { runs: 50 } }
+  )
+
+  it.effect("stores parts of the tokens that are no more than the whole", () =>
+    Effect.gen(function* () {
+      const usage = yield* Usage
+      const caller = yield* makeCaller
+      const counts = { ...usageOf(100, 50), cachedInputTokens: 60, cacheWriteInputTokens: 30 }
+      yield* usage.record(spending(caller, { ...counts, reasoningTokens: 20 }))
+      yield* usage.record(
+        spending(caller, { ...counts, cacheWriteInputTokens: 1e9, reasoningTokens: Number.NaN })
+      )
+      const { data } = yield* usage.recordsOf(caller.userId)
+      assert.sameDeepMembers(
+        data.map((one) => [one.cachedInputTokens, one.cacheWriteInputTokens, one.reasoningTokens]),
+        [
+          [60, 30, 20],
+          [60, 40, 0]
+        ]
+      )
+    })
   )
 
   it.effect("says that the database is away, and the record can be made again", () =>

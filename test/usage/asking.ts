@@ -43,6 +43,7 @@ export const spending = (caller: Caller, responseId: ResponseId, tokens: number)
     inputTokens: tokens,
     outputTokens: 0,
     cachedInputTokens: 0,
+    cacheWriteInputTokens: 0,
     reasoningTokens: 0,
     source: "provider"
   },

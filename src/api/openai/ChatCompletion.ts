@@ -7,7 +7,11 @@ export const ChatUsage = Schema.Struct({
   prompt_tokens: Schema.Int,
   completion_tokens: Schema.Int,
   total_tokens: Schema.Int,
-  prompt_tokens_details: Schema.Struct({ cached_tokens: Schema.Int, audio_tokens: Schema.Literal(0) }),
+  prompt_tokens_details: Schema.Struct({
+    cached_tokens: Schema.Int,
+    cache_write_tokens: Schema.Int,
+    audio_tokens: Schema.Literal(0)
+  }),
   completion_tokens_details: Schema.Struct({
     reasoning_tokens: Schema.Int,
     audio_tokens: Schema.Literal(0),

@@ -4,7 +4,7 @@ import { StorableText } from "../../domain/StorableText.ts"
 import { Conflict } from "../ErrorEnvelope.ts"
 import { Authentication, BoundedBody } from "../Middleware.ts"
 import { withUnknownFields } from "../ReadInSteps.ts"
-import { ResponseUsage } from "../ResponseObject.ts"
+import { WholeUsage } from "../ResponseObject.ts"
 import { CreateBody } from "./CreateBody.ts"
 
 const { input, instructions, previous_response_id, prompt_cache_key } = CreateBody.fields
@@ -37,7 +37,7 @@ export const CompactedResponse = Schema.Struct({
       encrypted_content: Schema.String
     })
   ),
-  usage: ResponseUsage
+  usage: WholeUsage
 }).annotate({ identifier: "CompactedResponse" })
 export type CompactedResponse = typeof CompactedResponse.Type
 

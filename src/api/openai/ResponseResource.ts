@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { ResponseUsage } from "../ResponseObject.ts"
+import { WholeUsage } from "../ResponseObject.ts"
 import { efforts, verbosities } from "./CreateBody.ts"
 import { JsonObject, Metadata } from "./Fields.ts"
 
@@ -145,7 +145,7 @@ export const ResponseResource = Schema.Struct({
   max_output_tokens: Schema.NullOr(Schema.Int),
   previous_response_id: Schema.NullOr(Schema.String),
   store: Schema.Boolean,
-  usage: Schema.NullOr(ResponseUsage),
+  usage: Schema.NullOr(WholeUsage),
   ...Echo.fields
 }).annotate({ identifier: "Response", description: "The answer as one document." })
 export type ResponseResource = typeof ResponseResource.Type
