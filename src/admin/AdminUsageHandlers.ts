@@ -13,7 +13,7 @@ import {
   type WindowState
 } from "../domain/Allowance.ts"
 import { ApiKeyNotFound, InvalidRequest } from "../domain/Errors.ts"
-import type { ModelSpec } from "../domain/Model.ts"
+import { type ModelSpec, wholePrice } from "../domain/Model.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
 import { Router } from "../routing/Router.ts"
 import { Usage } from "../usage/Usage.ts"
@@ -82,7 +82,7 @@ export const usageBody = Effect.fnUntraced(function* (
 const pricesOf = (models: ReadonlyArray<ModelSpec>): ReadonlyArray<ModelPriceOf> => {
   const prices = new Map<string, ModelPriceOf>()
   for (const { id, price } of models) {
-    if (price !== undefined && !prices.has(id)) prices.set(id, { model: id, ...price })
+    if (price !== undefined && !prices.has(id)) prices.set(id, { model: id, ...wholePrice(price) })
   }
   return [...prices.values()]
 }

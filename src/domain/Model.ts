@@ -6,7 +6,26 @@ const Share = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
 const Amount = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }))
 
 /** The price of a million tokens, in the same currency for all models. */
-const ModelPrice = Schema.Struct({ input: Amount, output: Amount })
+const ModelPrice = Schema.Struct({
+  input: Amount,
+  output: Amount,
+  /** Input that the provider reads from its prompt cache; absent: as other input. */
+  cachedInput: Schema.optionalKey(Amount),
+  /** Input that the provider writes to its prompt cache; absent: as other input. */
+  cacheWrite: Schema.optionalKey(Amount),
+  /** Output that is reasoning; absent: as other output. */
+  reasoning: Schema.optionalKey(Amount)
+})
+export type ModelPrice = typeof ModelPrice.Type
+
+/** The price with every part of it. */
+export const wholePrice = ({
+  input,
+  output,
+  cachedInput = input,
+  cacheWrite = input,
+  reasoning = output
+}: ModelPrice): Required<ModelPrice> => ({ input, output, cachedInput, cacheWrite, reasoning })
 
 /** Required in a catalog file; a server may report them. */
 export const limitNames = ["contextWindow", "maxOutputTokens"] as const

@@ -171,7 +171,8 @@ const referenceProblems = ({ models, providerIds, providers }: Entries): Readonl
 
 const noBody = (index: number): FileProblem => ({
   path: `models[${index}].body`,
-  message: "Expected nothing, because a package makes the body itself: providerOptions of the provider has fields for it"
+  message:
+    "Expected nothing, because a package makes the body itself: providerOptions of the provider has fields for it"
 })
 
 /** Headers that the protocol of a provider sets itself. */

@@ -2,6 +2,7 @@ import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { ReportBy } from "../domain/Allowance.ts"
 import type { ApiKeyId, OrganizationId, UserId } from "../domain/Ids.ts"
+import type { ModelPrice } from "../domain/Model.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowsAs } from "../sql/rows.ts"
 
@@ -22,10 +23,8 @@ export interface ReportRequest {
 }
 
 /** The price of a model by its id. */
-export interface ModelPriceOf {
+export interface ModelPriceOf extends Required<ModelPrice> {
   readonly model: string
-  readonly input: number
-  readonly output: number
 }
 
 const Sums = Schema.Struct({
@@ -102,9 +101,13 @@ export const makeUsageReport = Effect.gen(function* () {
     const [total = nothing, ...lines] = yield* sql`
       WITH labelled AS (
         SELECT ${kinds[by].label} AS label, outcome, source, input_tokens, output_tokens, tool_calls, latency_millis,
-          (input_tokens * prices.input + output_tokens * prices.output) / 1000000 AS cost
+          ((input_tokens - cached_input_tokens - cache_write_input_tokens) * prices.input
+            + cached_input_tokens * prices."cachedInput" + cache_write_input_tokens * prices."cacheWrite"
+            + (output_tokens - reasoning_tokens) * prices.output + reasoning_tokens * prices.reasoning
+          ) / 1000000 AS cost
         FROM usage_records
-        LEFT JOIN jsonb_to_recordset(${JSON.stringify(prices)}::jsonb) AS prices (model text, input float8, output float8)
+        LEFT JOIN jsonb_to_recordset(${JSON.stringify(prices)}::jsonb) AS prices (model text, input float8,
+          "cachedInput" float8, "cacheWrite" float8, output float8, reasoning float8)
           USING (model)
         WHERE created_at >= ${since}::date AND created_at < ${until}::date + 1
           AND (${userId}::uuid IS NULL OR user_id = ${userId}::uuid)

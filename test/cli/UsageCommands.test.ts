@@ -7,9 +7,12 @@ import { ApiKeys } from "../../src/auth/ApiKeys.ts"
 import type { Caller } from "../../src/domain/Account.ts"
 import { ApiKeyId, ResponseId, UserId } from "../../src/domain/Ids.ts"
 import { noKeyLimits } from "../../src/domain/KeyLimits.ts"
+import { type ModelPrice, wholePrice } from "../../src/domain/Model.ts"
+import { type ModelUsage, nothingSpent } from "../../src/domain/ModelCall.ts"
 import { Usage } from "../../src/usage/Usage.ts"
 import { AdminServer, run } from "../admin/AdminServer.ts"
 import type { Ran } from "../support/captured.ts"
+import { ScriptedModel } from "../support/ScriptedModel.ts"
 
 const Window = Schema.Struct({
   limit: Schema.NullOr(Schema.Int),
@@ -66,20 +69,13 @@ const spend = Effect.fnUntraced(function* (
   model: string,
   tokens: number,
   outcome: "completed" | "failed" = "completed",
-  source: "provider" | "tokenizer" = "provider"
+  usage: Partial<ModelUsage> = {}
 ) {
   yield* (yield* Usage).record({
     responseId: ResponseId.make(randomUUID()),
     caller,
     model,
-    usage: {
-      inputTokens: tokens,
-      outputTokens: 1,
-      cachedInputTokens: 0,
-      cacheWriteInputTokens: 0,
-      reasoningTokens: 0,
-      source
-    },
+    usage: { ...nothingSpent, inputTokens: tokens, outputTokens: 1, ...usage },
     toolCalls: 2,
     latencyMillis: 1_500,
     outcome
@@ -119,7 +115,7 @@ layer(AdminServer.layerWith({ usage: { dailyTokens: 500, monthlyTokens: null } }
       const mallory = yield* someone("mallory")
       yield* spend(eve.caller, "small", 9)
       yield* spend(eve.caller, "large", 99)
-      yield* spend(eve.caller, "large", 99, "failed", "tokenizer")
+      yield* spend(eve.caller, "large", 99, "failed", { source: "tokenizer" })
       yield* spend(mallory.caller, "large", 999)
       const show = (...args: ReadonlyArray<string>) =>
         Effect.map(run("usage", "show", ...args, "--json"), document(Report))
@@ -207,7 +203,7 @@ layer(AdminServer.layerWith({ usage: { dailyTokens: 500, monthlyTokens: null } }
         by: "model",
         since: today,
         until: today,
-        prices: [{ model: "priced", input: 3, output: 1_000_000 }]
+        prices: [{ model: "priced", ...wholePrice({ input: 3, output: 1_000_000 }) }]
       })
       assert.deepStrictEqual(
         lines.map(({ cost, label }) => [label, cost]),
@@ -217,6 +213,46 @@ layer(AdminServer.layerWith({ usage: { dailyTokens: 500, monthlyTokens: null } }
         ]
       )
       assert.strictEqual(total.cost, 9.5)
+    })
+  )
+
+  it.effect.each<readonly [Partial<ModelPrice>, number]>([
+    [{}, 1_000 * 2 + 100 * 8],
+    [{ cachedInput: 0.5 }, 400 * 2 + 600 * 0.5 + 100 * 8],
+    [{ cacheWrite: 3 }, 700 * 2 + 300 * 3 + 100 * 8],
+    [{ reasoning: 0 }, 1_000 * 2 + 40 * 8],
+    [{ cachedInput: 0, cacheWrite: 3, reasoning: 10 }, 100 * 2 + 300 * 3 + 40 * 8 + 60 * 10]
+  ])("charges the tokens of caches and of reasoning by their own prices: %j", ([prices, millionths]) =>
+    Effect.gen(function* () {
+      const { caller } = yield* someone(`peggy${millionths}`)
+      const counts = { cachedInputTokens: 600, cacheWriteInputTokens: 300, reasoningTokens: 60 }
+      yield* spend(caller, "priced", 1_000, "completed", { ...counts, outputTokens: 100 })
+      const today = DateTime.formatIsoDateUtc(yield* DateTime.now)
+      const { total } = yield* (yield* Usage).report({
+        userId: caller.userId,
+        organizationId: null,
+        keyId: null,
+        by: "model",
+        since: today,
+        until: today,
+        prices: [{ model: "priced", ...wholePrice({ input: 2, output: 8, ...prices }) }]
+      })
+      assert.closeTo(total.cost ?? 0, millionths / 1_000_000, 1e-12)
+    })
+  )
+
+  it.effect("shows the cost by the prices of the models, those of caches and of reasoning among them", () =>
+    Effect.gen(function* () {
+      const { caller, email } = yield* someone("rupert")
+      const price = { input: 2, output: 8, cachedInput: 0.5, cacheWrite: 4, reasoning: 10 }
+      yield* (yield* ScriptedModel).change({ price }, "scripted-1")
+      const counts = { cachedInputTokens: 600_000, cacheWriteInputTokens: 200_000, reasoningTokens: 60_000 }
+      yield* spend(caller, "scripted-1", 1_000_000, "completed", { ...counts, outputTokens: 100_000 })
+      // 0.4 + 0.3 + 0.8 + 0.32 + 0.6
+      const { stdout } = yield* run("usage", "show", "--user", email, "--by", "model")
+      assert.match(stdout, /^scripted-1 .* 2\.4200 +1\.5$/m)
+      const { stdout: csv } = yield* run("usage", "show", "--user", email, "--by", "model", "--csv")
+      assert.match(csv, /^scripted-1,1,1,1000000,100000,2,2\.42\b/m)
     })
   )
 

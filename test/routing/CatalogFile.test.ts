@@ -58,7 +58,13 @@ describe("readCatalogFile", () => {
   it.effect("takes prices, where they are given", () =>
     Effect.gen(function* () {
       const priced = { ...model, id: "n", price: { input: 0.15, output: 2.5 } }
-      assert.deepStrictEqual((yield* read({ ...catalog, models: [model, priced] })).models, [model, priced])
+      const full = {
+        ...priced,
+        id: "o",
+        price: { ...priced.price, cachedInput: 0, cacheWrite: 0.2, reasoning: 3 }
+      }
+      const models = [model, priced, full]
+      assert.deepStrictEqual((yield* read({ ...catalog, models })).models, models)
     })
   )
 
@@ -254,6 +260,14 @@ describe("readCatalogFile", () => {
       { ...catalog, models: [{ ...model, price: { input: -1, output: 0 } }] },
       "models[0].price.input: "
     ],
+    ...(["cachedInput", "cacheWrite", "reasoning"] as const).map(
+      (part) =>
+        [
+          `a price below 0 of ${part}`,
+          { ...catalog, models: [{ ...model, price: { input: 1, output: 1, [part]: -1 } }] },
+          `models[0].price.${part}: `
+        ] as const
+    ),
     [
       "a price without the half of it",
       { ...catalog, models: [{ ...model, price: { input: 1 } }] },
