@@ -16,8 +16,6 @@ import {
   LimitsBody,
   OrganizationBody,
   SetLimitsPayload,
-  UsageBody,
-  usageQuery,
   LicenseBody,
   PlansBody,
   Check,
@@ -30,6 +28,7 @@ import { DataGroup } from "./DataApi.ts"
 import { PeopleGroup, UserBody, userFields } from "./PeopleApi.ts"
 import { FilesGroup, ProjectsGroup } from "./ProjectsApi.ts"
 import { ReloadedBody } from "./ReloadBodies.ts"
+import { UsageBody, usageQuery } from "./UsageBodies.ts"
 
 /** The operator's interface, under /admin. It is not part of the public interface or its OpenAPI document. */
 

@@ -1,7 +1,7 @@
 import { Schema, Struct } from "effect"
-import { AccountName, Email, type Page, PlanName } from "../domain/Account.ts"
-import { CalendarDay, LimitChange, LimitSource, ReportBy } from "../domain/Allowance.ts"
-import { ApiKeyId, FileId, OrganizationId, ProjectId, UserId } from "../domain/Ids.ts"
+import { Email, type Page, PlanName } from "../domain/Account.ts"
+import { LimitChange, LimitSource } from "../domain/Allowance.ts"
+import { FileId, OrganizationId, ProjectId, UserId } from "../domain/Ids.ts"
 import { KeyLimits } from "../domain/KeyLimits.ts"
 import { ModelHealth, ModelSpec, ProviderHealth } from "../domain/Model.ts"
 import { LicenseBounds, PlanTerms } from "../domain/Plan.ts"
@@ -146,48 +146,6 @@ export const SetLimitsPayload = Schema.Struct({
   email: Email,
   daily: Schema.optionalKey(LimitChange),
   monthly: Schema.optionalKey(LimitChange)
-})
-
-/** At most one of the first three; without them, the usage of all users. */
-export const usageQuery = {
-  email: Schema.optionalKey(Email),
-  organization: Schema.optionalKey(AccountName),
-  key_id: Schema.optionalKey(ApiKeyId),
-  by: Schema.optionalKey(ReportBy),
-  /** The first day and the last one, UTC; without them the last 30 days. */
-  since: Schema.optionalKey(CalendarDay),
-  until: Schema.optionalKey(CalendarDay)
-}
-
-const sums = {
-  requests: Schema.Int,
-  completed: Schema.Int,
-  /** Requests whose tokens the tokenizer counted, because the provider reported none. */
-  tokenizer_counted: Schema.Int,
-  input_tokens: Schema.Int,
-  output_tokens: Schema.Int,
-  tool_calls: Schema.Int,
-  /** Average time from the request to the end of the answer, failed or not; null if unknown. */
-  latency_millis: Schema.NullOr(Schema.Finite),
-  /** By the present prices of the catalog, for the requests whose model has one; left out where none has. */
-  cost: Schema.optionalKey(Schema.Finite)
-}
-
-export const UsageBody = Schema.Struct({
-  since: Schema.String,
-  until: Schema.String,
-  days: Schema.Int,
-  data: Schema.Array(
-    Schema.Struct({
-      /** The day, the name of the model or of the organization, the e-mail address of the user, or the id of the key. */
-      label: Schema.String,
-      ...sums,
-      /** Null unless the report is split by key. */
-      key: Schema.NullOr(Schema.Struct({ name: Schema.String, hint: Schema.String, owner: Schema.String }))
-    })
-  ),
-  /** Of all requests, including those of lines beyond the limit. */
-  total: Schema.Struct(sums)
 })
 
 export const PlanBody = Schema.Struct({

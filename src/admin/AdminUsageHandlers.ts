@@ -28,7 +28,10 @@ const sumsBody = <Sums extends Report["total"]>({ cost, ...sums }: Sums) => ({
   ...Struct.renameKeys(sums, {
     tokenizerCounted: "tokenizer_counted",
     inputTokens: "input_tokens",
+    cachedInputTokens: "cached_input_tokens",
+    cacheWriteInputTokens: "cache_write_input_tokens",
     outputTokens: "output_tokens",
+    reasoningTokens: "reasoning_tokens",
     toolCalls: "tool_calls",
     latencyMillis: "latency_millis"
   })

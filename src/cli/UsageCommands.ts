@@ -1,6 +1,7 @@
 import { Effect, Option, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
-import type { LimitsBody, UsageBody } from "../admin/AdminBodies.ts"
+import type { LimitsBody } from "../admin/AdminBodies.ts"
+import type { UsageBody } from "../admin/UsageBodies.ts"
 import {
   CalendarDay,
   expectedDay,
@@ -89,7 +90,10 @@ const usageCsv = (by: ReportBy, { data }: Usage): string =>
       "input_tokens",
       "output_tokens",
       "tool_calls",
-      "cost"
+      "cost",
+      "cached_input_tokens",
+      "cache_write_input_tokens",
+      "reasoning_tokens"
     ],
     data.map((line) => [
       line.label,
@@ -99,11 +103,18 @@ const usageCsv = (by: ReportBy, { data }: Usage): string =>
       line.input_tokens,
       line.output_tokens,
       line.tool_calls,
-      line.cost ?? null
+      line.cost ?? null,
+      line.cached_input_tokens,
+      line.cache_write_input_tokens,
+      line.reasoning_tokens
     ])
   ).replace(/\r\n$/, "")
 
 const costDigits = 4
+
+/** The share of the input that providers read from their prompt caches. */
+const cachedShare = ({ cached_input_tokens: cached, input_tokens: input }: Line): string =>
+  input === 0 ? "-" : `${Math.round((100 * cached) / input)}%`
 
 const usageText = (by: ReportBy, { data, since, total, until }: Usage): Text => {
   const lines: ReadonlyArray<Line> = [...data, { ...total, label: "TOTAL" }]
@@ -123,6 +134,7 @@ const usageText = (by: ReportBy, { data, since, total, until }: Usage): Text => 
     COMPLETED: ({ completed }) => String(completed),
     "BY TOKENIZER": ({ tokenizer_counted }) => String(tokenizer_counted),
     "TOKENS IN": ({ input_tokens }) => String(input_tokens),
+    CACHED: cachedShare,
     "TOKENS OUT": ({ output_tokens }) => String(output_tokens),
     "TOOL CALLS": ({ tool_calls }) => String(tool_calls),
     ...(total.cost === undefined

@@ -95,6 +95,8 @@ const measure = ({ entry, method, route, status }: Access, outcome: Outcome, end
       const labels = ["chat", model.provider, model.id, model.id] as const
       Instruments.tokenUsage.of(...labels, "input").updateUnsafe(usage.inputTokens, context)
       Instruments.tokenUsage.of(...labels, "output").updateUnsafe(usage.outputTokens, context)
+      Instruments.promptCacheTokens.of(...labels, "read").updateUnsafe(usage.cachedInputTokens, context)
+      Instruments.promptCacheTokens.of(...labels, "write").updateUnsafe(usage.cacheWriteInputTokens, context)
       if (firstOutputNanos !== null) {
         const waited = secondsBetween(entry.beganNanos, firstOutputNanos)
         Instruments.timeToFirstToken.of(...labels).updateUnsafe(waited, context)

@@ -80,6 +80,13 @@ export const tokenUsage = histogram(
   [...callLabels, "gen_ai.token.type"],
   [1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864]
 )
+/** Parts of the input in `tokenUsage`, whose types have to add up to all tokens. */
+export const promptCacheTokens = counter(
+  "parley.prompt_cache.tokens",
+  "{token}",
+  "Input tokens that providers read from their prompt caches, or wrote to them",
+  [...callLabels, "operation"]
+)
 export const operationDuration = histogram(
   "gen_ai.client.operation.duration",
   "s",
@@ -192,6 +199,7 @@ export const logLinesLost = counter(
 
 const instruments = [
   tokenUsage,
+  promptCacheTokens,
   operationDuration,
   timeToFirstToken,
   requestDuration,

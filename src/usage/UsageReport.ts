@@ -33,7 +33,12 @@ const Sums = Schema.Struct({
   /** Requests whose tokens were counted by the tokenizer instead of the provider. */
   tokenizerCounted: Schema.Int,
   inputTokens: Schema.Int,
+  /** Of the input tokens, those read from a prompt cache of a provider, and those written to it. */
+  cachedInputTokens: Schema.Int,
+  cacheWriteInputTokens: Schema.Int,
   outputTokens: Schema.Int,
+  /** Of the output tokens, those of reasoning. */
+  reasoningTokens: Schema.Int,
   toolCalls: Schema.Int,
   /** Of the requests whose time is known; null where there is none. */
   latencyMillis: Schema.NullOr(Schema.Finite),
@@ -68,7 +73,10 @@ const nothing: Sums = {
   completed: 0,
   tokenizerCounted: 0,
   inputTokens: 0,
+  cachedInputTokens: 0,
+  cacheWriteInputTokens: 0,
   outputTokens: 0,
+  reasoningTokens: 0,
   toolCalls: 0,
   latencyMillis: null,
   cost: null
@@ -100,7 +108,8 @@ export const makeUsageReport = Effect.gen(function* () {
     // The sums of all come first, and so are never left out.
     const [total = nothing, ...lines] = yield* sql`
       WITH labelled AS (
-        SELECT ${kinds[by].label} AS label, outcome, source, input_tokens, output_tokens, tool_calls, latency_millis,
+        SELECT ${kinds[by].label} AS label, outcome, source, input_tokens, cached_input_tokens, cache_write_input_tokens,
+          output_tokens, reasoning_tokens, tool_calls, latency_millis,
           ((input_tokens - cached_input_tokens - cache_write_input_tokens) * prices.input
             + cached_input_tokens * prices."cachedInput" + cache_write_input_tokens * prices."cacheWrite"
             + (output_tokens - reasoning_tokens) * prices.output + reasoning_tokens * prices.reasoning
@@ -118,14 +127,17 @@ export const makeUsageReport = Effect.gen(function* () {
           count(*) FILTER (WHERE outcome = 'completed')::float8 AS completed,
           count(*) FILTER (WHERE source = 'tokenizer')::float8 AS tokenizer_counted,
           coalesce(sum(input_tokens), 0)::float8 AS input_tokens,
+          coalesce(sum(cached_input_tokens), 0)::float8 AS cached_input_tokens,
+          coalesce(sum(cache_write_input_tokens), 0)::float8 AS cache_write_input_tokens,
           coalesce(sum(output_tokens), 0)::float8 AS output_tokens,
+          coalesce(sum(reasoning_tokens), 0)::float8 AS reasoning_tokens,
           coalesce(sum(tool_calls), 0)::float8 AS tool_calls, round(avg(latency_millis))::float8 AS latency_millis,
           sum(cost)::float8 AS cost
         FROM labelled GROUP BY GROUPING SETS ((label), ())
       )
       SELECT coalesce(people.email, organizations.name, summed.label) AS label, requests, completed, tokenizer_counted,
-        input_tokens, output_tokens, tool_calls, latency_millis, cost,
-        api_keys.name AS key_name, api_keys.hint AS key_hint, users.email AS key_owner
+        input_tokens, cached_input_tokens, cache_write_input_tokens, output_tokens, reasoning_tokens, tool_calls,
+        latency_millis, cost, api_keys.name AS key_name, api_keys.hint AS key_hint, users.email AS key_owner
       FROM summed
       LEFT JOIN users people ON ${by === "user"} AND people.id::text = summed.label
       LEFT JOIN organizations ON ${by === "org"} AND organizations.id::text = summed.label

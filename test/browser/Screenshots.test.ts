@@ -1,3 +1,4 @@
+import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Page } from "playwright-core"
@@ -12,10 +13,10 @@ import { browse, type VisitOptions } from "./Visit.ts"
 const useTokens = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql`
-    INSERT INTO usage_records (response_id, user_id, organization_id, key_id, model, input_tokens, output_tokens,
-      source, outcome, created_at, latency_millis)
+    INSERT INTO usage_records (response_id, user_id, organization_id, key_id, model, input_tokens, cached_input_tokens,
+      output_tokens, source, outcome, created_at, latency_millis)
     SELECT gen_random_uuid(), u.id, u.organization_id, k.id, 'parley-offline', 900 + (day * 7919) % 4100,
-      200 + (day * 104729) % 1900, 'provider', 'completed', now() - day * interval '1 day', 400 + (day * 31) % 300
+      ((day * 7919) % 4100) / 2, 200 + (day * 104729) % 1900, 'provider', 'completed', now() - day * interval '1 day', 400 + (day * 31) % 300
     FROM users u, api_keys k, generate_series(1, 29) AS day
     WHERE u.email = 'owner@example.com' AND k.user_id = u.id AND day % 7 NOT IN (0, 6)`
 }).pipe(Effect.provide(TestDatabase.client()), Effect.orDie)
@@ -38,6 +39,16 @@ const prepared = Effect.gen(function* () {
 
 const readyToAsk = (page: Page) => page.getByRole("button", { name: "Ask" }).waitFor()
 
+/** The share of the input that was read from caches stands in words, and in the table for each day. */
+const usageShown = async (page: Page) => {
+  await page.locator("canvas").waitFor()
+  await page.getByText(/Of the input, \d+\s?% was read from caches/).waitFor()
+  const shares = await page.getByRole("cell", { name: /^\d+\s?%$/ }).count()
+  const days = await page.getByRole("table", { name: "Usage by day" }).getByRole("row").count()
+  // Each day has this share and that of the tokens.
+  assert.strictEqual(shares, 2 * (days - 1))
+}
+
 const converse = async (page: Page) => {
   await page.getByLabel("Message").fill("What is 17 * 23?")
   await page.keyboard.press("Enter")
@@ -50,8 +61,8 @@ const shots: ReadonlyArray<
   ["home", { path: pagePaths.home }, readyToAsk],
   ["conversation", { path: pagePaths.conversations, width: 1440 }, converse],
   ["api-keys", { path: pagePaths.apiKeys }, (page) => page.getByRole("row", { name: "notebook" }).waitFor()],
-  ["usage", { path: pagePaths.usage }, (page) => page.locator("canvas").waitFor()],
-  ["usage-dark", { path: pagePaths.usage, colorScheme: "dark" }, (page) => page.locator("canvas").waitFor()],
+  ["usage", { path: pagePaths.usage }, usageShown],
+  ["usage-dark", { path: pagePaths.usage, colorScheme: "dark" }, usageShown],
   [
     "users",
     { path: pagePaths.users },

@@ -27,7 +27,10 @@ const sums = {
   completed: Schema.Int,
   tokenizer_counted: Schema.Int,
   input_tokens: Schema.Int,
+  cached_input_tokens: Schema.Int,
+  cache_write_input_tokens: Schema.Int,
   output_tokens: Schema.Int,
+  reasoning_tokens: Schema.Int,
   tool_calls: Schema.Int,
   latency_millis: Schema.NullOr(Schema.Finite)
 }
@@ -114,7 +117,8 @@ layer(AdminServer.layerWith({ usage: { dailyTokens: 500, monthlyTokens: null } }
       const eve = yield* someone("eve")
       const mallory = yield* someone("mallory")
       yield* spend(eve.caller, "small", 9)
-      yield* spend(eve.caller, "large", 99)
+      const parts = { cachedInputTokens: 60, cacheWriteInputTokens: 30, reasoningTokens: 1 }
+      yield* spend(eve.caller, "large", 99, "completed", parts)
       yield* spend(eve.caller, "large", 99, "failed", { source: "tokenizer" })
       yield* spend(mallory.caller, "large", 999)
       const show = (...args: ReadonlyArray<string>) =>
@@ -126,7 +130,10 @@ layer(AdminServer.layerWith({ usage: { dailyTokens: 500, monthlyTokens: null } }
         completed: 1,
         tokenizer_counted: 1,
         input_tokens: 198,
+        cached_input_tokens: 60,
+        cache_write_input_tokens: 30,
         output_tokens: 2,
+        reasoning_tokens: 1,
         tool_calls: 4,
         latency_millis: 1_500,
         key: null
@@ -137,7 +144,10 @@ layer(AdminServer.layerWith({ usage: { dailyTokens: 500, monthlyTokens: null } }
         requests: 1,
         tokenizer_counted: 0,
         input_tokens: 9,
+        cached_input_tokens: 0,
+        cache_write_input_tokens: 0,
         output_tokens: 1,
+        reasoning_tokens: 0,
         tool_calls: 2
       }
       for (const whose of [
@@ -152,7 +162,10 @@ layer(AdminServer.layerWith({ usage: { dailyTokens: 500, monthlyTokens: null } }
           completed: 2,
           tokenizer_counted: 1,
           input_tokens: 207,
+          cached_input_tokens: 60,
+          cache_write_input_tokens: 30,
           output_tokens: 3,
+          reasoning_tokens: 1,
           tool_calls: 6,
           latency_millis: 1_500
         })
@@ -166,15 +179,16 @@ layer(AdminServer.layerWith({ usage: { dailyTokens: 500, monthlyTokens: null } }
         [new Date().toISOString().slice(0, 10)]
       )
       const { stdout } = yield* run("usage", "show", "--user", eve.email, "--by", "model")
-      assert.match(stdout, /^large +2 +1 +1 +198 +2 +4 +1\.5$/m)
-      assert.match(stdout, /\nTOTAL +3 +2 +1 +207 +3 +6 +1\.5$/)
+      assert.match(stdout, /^large +2 +1 +1 +198 +30% +2 +4 +1\.5$/m)
+      assert.match(stdout, /\nTOTAL +3 +2 +1 +207 +29% +3 +6 +1\.5$/)
     })
   )
 
   it.effect("splits the usage of an organization by user and by organization, also as CSV", () =>
     Effect.gen(function* () {
       const heidi = yield* someone("heidi")
-      yield* spend(heidi.caller, "m", 40)
+      const parts = { cachedInputTokens: 30, cacheWriteInputTokens: 5, reasoningTokens: 1 }
+      yield* spend(heidi.caller, "m", 40, "completed", parts)
       const label = (by: string) =>
         Effect.map(run("usage", "show", "--org", heidi.organization, "--by", by, "--json"), (ran) =>
           document(Report)(ran).data.map((line) => [line.label, line.input_tokens])
@@ -184,7 +198,8 @@ layer(AdminServer.layerWith({ usage: { dailyTokens: 500, monthlyTokens: null } }
       const { stdout } = yield* run("usage", "show", "--org", heidi.organization, "--by", "user", "--csv")
       assert.strictEqual(
         stdout,
-        "user,requests,completed,input_tokens,output_tokens,tool_calls,cost\r\nheidi@example.com,1,1,40,1,2,"
+        "user,requests,completed,input_tokens,output_tokens,tool_calls,cost,cached_input_tokens," +
+          "cache_write_input_tokens,reasoning_tokens\r\nheidi@example.com,1,1,40,1,2,,30,5,1"
       )
     })
   )

@@ -264,6 +264,10 @@ const checkSamples = (samples: ReadonlyArray<Sample>) => {
     valueOf(samples, "gen_ai_client_token_usage_sum", { ...model, gen_ai_token_type: "output" }) ?? 0,
     0
   )
+  for (const operation of ["read", "write"]) {
+    const tokens = valueOf(samples, "parley_prompt_cache_tokens_total", { ...model, operation })
+    assert.isAbove(tokens ?? 0, 0, operation)
+  }
   assert.strictEqual(
     valueOf(samples, "http_server_request_duration_seconds_count", {
       http_request_method: "GET",

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
+  cachedShareOf,
   everyDay,
   lastDays,
   nameOf,
@@ -13,7 +14,10 @@ const sums = {
   completed: 1,
   tokenizer_counted: 0,
   input_tokens: 30,
+  cached_input_tokens: 12,
+  cache_write_input_tokens: 6,
   output_tokens: 12,
+  reasoning_tokens: 4,
   tool_calls: 1,
   latency_millis: 1_500
 }
@@ -56,12 +60,18 @@ describe("A usage report", () => {
     assert.strictEqual(nameOf("model", line("some-model")), "some-model")
   })
 
+  it("knows the share of the input that was read from caches, where there is input", () => {
+    assert.strictEqual(cachedShareOf(sums), 0.4)
+    assert.isNull(cachedShareOf({ input_tokens: 0, cached_input_tokens: 0 }))
+  })
+
   it("as CSV has one line for each of its lines, and no formula from a name", () => {
     const key = { name: "=1+1", hint: "wxyz", owner: "user@example.com" }
     assert.strictEqual(
       reportCsv("key", report([line("id", key)])),
-      "key_id,key_name,key_hint,requests,completed,input_tokens,output_tokens,tool_calls,latency_millis\r\n" +
-        'id,"\'=1+1",wxyz,2,1,30,12,1,1500\r\n'
+      "key_id,key_name,key_hint,requests,completed,input_tokens,output_tokens,tool_calls,latency_millis," +
+        "cached_input_tokens,cache_write_input_tokens,reasoning_tokens\r\n" +
+        'id,"\'=1+1",wxyz,2,1,30,12,1,1500,12,6,4\r\n'
     )
   })
 })

@@ -3,7 +3,7 @@ import { Download } from "lucide-react"
 import { lazy, Suspense, useMemo, useState } from "react"
 import { UsageBy } from "../../../../domain/Allowance.ts"
 import { download } from "../../text/download.ts"
-import { formatCount } from "../../text/format.ts"
+import { formatCount, formatShare } from "../../text/format.ts"
 import { Button } from "../../ui/Button.tsx"
 import { Card } from "../../ui/Card.tsx"
 import { EmptyState } from "../../ui/EmptyState.tsx"
@@ -11,7 +11,7 @@ import { ErrorState } from "../../ui/ErrorState.tsx"
 import { Loading } from "../../ui/Loading.tsx"
 import { Tabs } from "../../ui/Tabs.tsx"
 import { PeriodSelect } from "./PeriodSelect.tsx"
-import { everyDay, lastDays, type Period, type Report, reportCsv, tokensOf } from "./report.ts"
+import { cachedShareOf, everyDay, lastDays, type Period, type Report, reportCsv, tokensOf } from "./report.ts"
 import { ReportTable } from "./ReportTable.tsx"
 import { type ReportQuery, reportQuery } from "./usage.ts"
 
@@ -29,6 +29,7 @@ interface ContentProps {
 
 const Content = ({ by, dailyLimit, hint, report }: ContentProps) => {
   const days = useMemo(() => (by === "day" ? everyDay(report) : []), [by, report])
+  const cachedShare = cachedShareOf(report.total) ?? 0
   if (report.total.requests === 0) {
     return <EmptyState title="No requests in this period">{hint}</EmptyState>
   }
@@ -42,6 +43,9 @@ const Content = ({ by, dailyLimit, hint, report }: ContentProps) => {
       <p className="text-muted">
         {formatCount(report.total.requests, "request")} and {formatCount(tokensOf(report.total), "token")}{" "}
         from {report.since} to {report.until}, days of UTC.
+        {cachedShare === 0
+          ? null
+          : ` Of the input, ${formatShare(cachedShare)} was read from caches of the models’ providers.`}
       </p>
       <ReportTable by={by} report={report} />
     </div>

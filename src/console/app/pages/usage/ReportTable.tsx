@@ -1,17 +1,23 @@
 import type { UsageBy } from "../../../../domain/Allowance.ts"
 import { formatNumber, formatShare } from "../../text/format.ts"
 import { type Column, Table } from "../../ui/Table.tsx"
-import { nameOf, type Report, type ReportLine, tokensOf } from "./report.ts"
+import { cachedShareOf, nameOf, type Report, type ReportLine, tokensOf } from "./report.ts"
 
 const headers = { day: "Day (UTC)", model: "Model", key: "Key" }
 
 const secondsOf = (millis: number | null): string =>
   millis === null ? "–" : `${(millis / 1_000).toFixed(1)} s`
 
+const cachedText = (line: ReportLine): string => {
+  const share = cachedShareOf(line)
+  return share === null ? "–" : formatShare(share)
+}
+
 const columnsOf = (by: UsageBy, total: number): ReadonlyArray<Column<ReportLine>> => [
   { header: headers[by], cell: (line) => <span className="font-medium">{nameOf(by, line)}</span> },
   { header: "Requests", isNumber: true, cell: ({ requests }) => formatNumber(requests) },
   { header: "Input tokens", isNumber: true, cell: (line) => formatNumber(line.input_tokens) },
+  { header: "From cache", isSecondary: true, isNumber: true, cell: cachedText },
   { header: "Output tokens", isNumber: true, cell: (line) => formatNumber(line.output_tokens) },
   { header: "Tokens", isNumber: true, cell: (line) => formatNumber(tokensOf(line)) },
   {

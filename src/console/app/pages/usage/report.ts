@@ -1,4 +1,4 @@
-import type { UsageBody } from "../../../../admin/AdminBodies.ts"
+import type { UsageBody } from "../../../../admin/UsageBodies.ts"
 import type { UsageBy } from "../../../../domain/Allowance.ts"
 import { csvOf } from "../../../../domain/Csv.ts"
 import { formatDay } from "../../text/format.ts"
@@ -41,6 +41,11 @@ export const everyDay = ({ data, days, since }: Report): ReadonlyArray<DayTotal>
 export const tokensOf = (line: Pick<ReportLine, "input_tokens" | "output_tokens">): number =>
   line.input_tokens + line.output_tokens
 
+/** The share of the input tokens that providers read from their prompt caches; null without input. */
+export const cachedShareOf = (
+  line: Pick<ReportLine, "input_tokens" | "cached_input_tokens">
+): number | null => (line.input_tokens === 0 ? null : line.cached_input_tokens / line.input_tokens)
+
 /** What a line of the report is about, for people. */
 export const nameOf = (by: UsageBy, { key, label }: ReportLine): string => {
   if (by === "day") return formatDay(label)
@@ -58,7 +63,10 @@ export const reportCsv = (by: UsageBy, { data }: Report): string =>
       "input_tokens",
       "output_tokens",
       "tool_calls",
-      "latency_millis"
+      "latency_millis",
+      "cached_input_tokens",
+      "cache_write_input_tokens",
+      "reasoning_tokens"
     ],
     data.map((line) => [
       line.label,
@@ -68,6 +76,9 @@ export const reportCsv = (by: UsageBy, { data }: Report): string =>
       line.input_tokens,
       line.output_tokens,
       line.tool_calls,
-      line.latency_millis
+      line.latency_millis,
+      line.cached_input_tokens,
+      line.cache_write_input_tokens,
+      line.reasoning_tokens
     ])
   )
