@@ -61,6 +61,8 @@ const places: ReadonlyArray<{ readonly name: string; readonly room: string; read
       files: ["src/responses/JsonSchemas.ts", "src/responses/schemas/**"]
     },
     { name: "plans/Policy", room: "plans", files: ["src/plans/Policy.ts"] },
+    // A hash for each request: Effect's digest would make every encoder an effect.
+    { name: "providers/PromptCacheKey", room: "providers", files: ["src/providers/PromptCacheKey.ts"] },
     {
       name: "http/Server, http/BodyText, http/FrameOutput and http/Metrics",
       room: "http",
@@ -136,6 +138,7 @@ const confined: ReadonlyArray<Confined> = [
       "backup",
       "tools/egress",
       "responses/JsonSchemas",
+      "providers/PromptCacheKey",
       "http/Server, http/BodyText, http/FrameOutput and http/Metrics",
       "App"
     ]

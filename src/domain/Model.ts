@@ -86,6 +86,7 @@ export const learnableParts = [
   "tools",
   "token_parameter",
   "stream_options",
+  "prompt_cache_key",
   "cache_control",
   "thinking_controls",
   "encrypted_reasoning",
@@ -96,7 +97,8 @@ export const learnableParts = [
 const LearnedPart = Schema.Struct({
   /**
    * `tools`: the service's own tools aren't offered. `token_parameter`: the bound on the answer has its other name.
-   * `stream_options`: the server isn't asked to count the tokens of a stream. `cache_control`: it isn't told what it may cache.
+   * `stream_options`: the server isn't asked to count the tokens of a stream. `prompt_cache_key`: it isn't told which requests
+   * begin alike. `cache_control`: it isn't told what it may cache.
    * `thinking_controls`: it isn't asked for the text of what the model thinks, nor to drop what is no longer valid of it.
    * `encrypted_reasoning`: it isn't asked for what the model thinks in the form that goes back to it. `reasoning_summary`: it isn't
    * asked to sum that up.
@@ -113,6 +115,7 @@ const learnedTexts: Readonly<Record<LearnedPart["part"], string>> = {
   tools: "It is not offered the service's own tools",
   token_parameter: "The bound on its answers is sent by the other name",
   stream_options: "It is not asked to count the tokens of streams",
+  prompt_cache_key: "It is not told which requests begin alike",
   cache_control: "It is not told what it may cache",
   thinking_controls: "It is not asked to show what the model thinks",
   encrypted_reasoning: "It is not asked for its reasoning in the form that later requests give back to it",

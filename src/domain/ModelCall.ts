@@ -126,6 +126,8 @@ export interface ModelRequest {
   readonly maxOutputTokens: number
   readonly tools: ReadonlyArray<ToolSpec>
   readonly options?: AnswerOptions
+  /** The same for requests of one user that begin alike, such as those of a conversation. No protocol sends it: a hash stands for it. */
+  readonly cacheScope?: string
   /** The passages that one of the messages quotes, best first, for the demo model. Absent without a search; no protocol sends them. */
   readonly passages?: ReadonlyArray<NumberedPassage>
 }

@@ -176,6 +176,7 @@ const demandsOf = (body: ChatBody): Demands => {
     ...given({
       model: body.model === "auto" || body.model === "" ? null : body.model,
       functions: functions.length === 0 ? null : functions,
+      cacheKey: body.prompt_cache_key,
       // A client that demands a call, or that lists what may be called, waits for one of its own functions.
       ownTools: body.tool_choice == null || body.tool_choice === "auto" ? null : noTools
     }),

@@ -69,7 +69,7 @@ export const CompactHandlers = HttpApiBuilder.group(
       "create",
       Effect.fnUntraced(function* ({ payload, request: incoming }) {
         yield* refuseKey(incoming)
-        const { input, instructions, model, previous_response_id } = payload
+        const { input, instructions, model, previous_response_id, prompt_cache_key } = payload
         if (input == null && previous_response_id == null) {
           return yield* new InvalidRequest({
             param: "input",
@@ -82,6 +82,7 @@ export const CompactHandlers = HttpApiBuilder.group(
           model,
           instructions,
           previous_response_id,
+          prompt_cache_key,
           input: [...itemsOf(input), { role: "user", content: question }],
           // The summary is made of what is there already.
           tool_choice: "none",

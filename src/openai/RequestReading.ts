@@ -165,6 +165,7 @@ const demandsOf = (body: CreateBody): Demands => {
     ...given({
       model: body.model === "auto" || body.model === "" ? null : body.model,
       functions: functions.length === 0 ? null : functions,
+      cacheKey: body.prompt_cache_key,
       maxToolCalls: body.max_tool_calls,
       projectParam: projectParamOf(tools),
       ownTools: ownTools ?? (isOffline(tools) ? offlineTools : null)

@@ -8,6 +8,7 @@ import type {
 import { effortOf, type Thinking, thinkingOf } from "./ClaudeModels.ts"
 import { type Dialect, offeredTools } from "./Dialect.ts"
 import { isReasoningModel } from "./OpenAiModels.ts"
+import { promptCacheKey } from "./PromptCacheKey.ts"
 
 /** The fields that say how a model is to answer, in each protocol. Absent options are left to the model. */
 
@@ -67,6 +68,7 @@ export const chatFields = (request: ModelRequest, dialect: Dialect): Fields => {
     frequency_penalty: options.frequencyPenalty,
     reasoning_effort: options.reasoningEffort,
     verbosity: dialect.verbosity ? options.verbosity : undefined,
+    prompt_cache_key: promptCacheKey(request, dialect),
     ...(offersTools(request, dialect)
       ? {
           tool_choice:
@@ -102,6 +104,7 @@ export const responsesFields = (model: string, request: ModelRequest, dialect: D
     temperature: options.temperature,
     top_p: options.topP,
     reasoning: responsesReasoning(model, options, dialect),
+    prompt_cache_key: promptCacheKey(request, dialect),
     ...(offersTools(request, dialect)
       ? {
           tool_choice: typeof choice === "object" ? { type: "function", name: choice.name } : choice,

@@ -1,14 +1,14 @@
 import type { Dialect } from "./Dialect.ts"
 
 /**
- * What is known of the servers that speak Chat Completions. An operator names a family in the catalog (`dialect`) where the address
+ * What is known of the servers that speak the protocols of OpenAI. An operator names a family in the catalog (`dialect`) where the address
  * doesn't tell it.
  */
 
 /** What a family decides of the dialect. */
 type FamilyDialect = Pick<
   Dialect,
-  "reasoning" | "shortCallIds" | "signsCalls" | "streamOptions" | "tokenParameter"
+  "promptCacheKey" | "reasoning" | "shortCallIds" | "signsCalls" | "streamOptions" | "tokenParameter"
 >
 
 interface ChatFamily extends FamilyDialect {
@@ -16,8 +16,9 @@ interface ChatFamily extends FamilyDialect {
   readonly hosts: RegExp | null
 }
 
-/** Of a server that isn't known: what a model thinks goes back in the field in which it came. */
+/** Of a server that isn't known: what a model thinks goes back in the field in which it came, and other fields are left out. */
 const usual: FamilyDialect = {
+  promptCacheKey: false,
   reasoning: "returned",
   shortCallIds: false,
   signsCalls: false,
@@ -43,6 +44,7 @@ const families: Readonly<Record<ChatFamilyName, ChatFamily>> = {
   // Models that think refuse the older name.
   openai: {
     ...usual,
+    promptCacheKey: true,
     tokenParameter: "max_completion_tokens",
     hosts: /(^|\.)openai\.(com|azure\.com)$/
   },

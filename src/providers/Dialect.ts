@@ -24,6 +24,8 @@ export interface Dialect {
   readonly signsCalls: boolean
   /** Whether ids of calls have nine letters and digits, no more and no less. Only Chat Completions has to be told. */
   readonly shortCallIds: boolean
+  /** Whether to name the requests that begin alike, so that the server finds the cache of the one before. */
+  readonly promptCacheKey: boolean
   /** Whether to mark what the server may cache. Only Anthropic has to be told. */
   readonly cacheControl: boolean
   /** Whether to say how Claude's thinking is shown, and what happens to thinking blocks that are no longer valid. */
@@ -81,8 +83,11 @@ const aboutFormat =
 const aboutSchema =
   /invalid[_ ](json[_ ])?schema|in context=|additionalProperties|format\.schema|grammar|\bschema\b.{0,40}(invalid|must|expected)/i
 
-/** Asks for the form of an answer in words, without the verbosity, or without the service's own tools. */
+/** Leaves out the key of the prompt cache, or asks for the form of an answer in words, without the verbosity, or without own tools. */
 export const adaptAnswer: Adapt = (dialect, complaint, request) => {
+  if (dialect.promptCacheKey && refusesField(complaint, "prompt_cache_key")) {
+    return { ...dialect, promptCacheKey: false }
+  }
   const { format, verbosity } = request.options ?? {}
   if (dialect.format && format !== undefined && aboutFormat.test(complaint) && !aboutSchema.test(complaint)) {
     return { ...dialect, format: false }

@@ -9,6 +9,7 @@ const fields = {
   tools: "ownTools",
   token_parameter: "tokenParameter",
   stream_options: "streamOptions",
+  prompt_cache_key: "promptCacheKey",
   cache_control: "cacheControl",
   thinking_controls: "thinkingControls",
   encrypted_reasoning: "encryptedReasoning",

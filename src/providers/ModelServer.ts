@@ -33,7 +33,7 @@ export interface ModelServer {
   readonly headers: Readonly<Record<string, Redacted.Redacted>>
   /** null: as its family has it. */
   readonly tokenParameter: TokenParameter | null
-  /** The family that the operator names; null: as the host tells. Only Chat Completions has them. */
+  /** The family that the operator names; null: as the host tells. */
   readonly family: ChatFamilyName | null
   /** Whether it is asked for encrypted reasoning and for summaries; null: as its host suggests. Only Responses has them. */
   readonly encryptedReasoning: boolean | null

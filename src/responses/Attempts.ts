@@ -10,7 +10,7 @@ import {
   PromptTooLong
 } from "../domain/Errors.ts"
 import type { UserId } from "../domain/Ids.ts"
-import type { AnswerOptions } from "../domain/ModelCall.ts"
+import type { ModelRequest } from "../domain/ModelCall.ts"
 import type { Denial, Permissions } from "../plans/Permissions.ts"
 import type { Need } from "../routing/Candidates.ts"
 import { type Asked, difficultyOf } from "../routing/Difficulty.ts"
@@ -79,6 +79,7 @@ interface AttemptsRequest {
   readonly maxOutputTokens: number | null
   readonly permissions: Permissions
   readonly demands: Demands
+  readonly cacheScope: string
   /** Whether the model must be able to call what it is offered. */
   readonly mustCall: boolean
 }
@@ -124,7 +125,7 @@ export class Attempts extends Context.Service<
       })
 
       const prepare: Attempts["Service"]["prepare"] = Effect.fnUntraced(function* (request) {
-        const { maxOutputTokens, permissions, turn, userId } = request
+        const { cacheScope, demands, maxOutputTokens, permissions, turn, userId } = request
         const windowMax = yield* largestWindow(permissions)
         const items = withResultsWithin(request.parts.items, windowMax)
         const images = yield* findImages(conversations, userId, items, request.images)
@@ -140,11 +141,11 @@ export class Attempts extends Context.Service<
           tools: asked.tools,
           maxOutputTokens,
           ...(images.size === 0 ? {} : { vision: true }),
-          ...(request.demands.model === undefined ? {} : { model: request.demands.model }),
+          ...(demands.model === undefined ? {} : { model: demands.model }),
           difficulty: difficultyOf(asked).score
         }
         const routed = yield* route(need, permissions).pipe(
-          Effect.flatMap((all) => thatHonor(all, request.demands.answer ?? {})),
+          Effect.flatMap((all) => thatHonor(all, demands.answer ?? {})),
           Effect.flatMap((all) => (request.mustCall ? thatCall(all) : Effect.succeed(all)))
         )
         const search = request.search && withinWindow(request.search, routed[0].model.contextWindow)
@@ -179,10 +180,9 @@ export class Attempts extends Context.Service<
           images: new Map([...imagesById(earlierImages), ...images])
         }
         const assembly = history.length === 0 ? current : makeAssembly(all)
-        const answer = request.demands.answer ?? {}
-        const attempts = yield* attemptsOf(candidates, userId, { parts: all, assembly, search, answer })
-        const { wholeHistory = false } = request.demands
-        const usable = wholeHistory ? yield* withAllTurns(attempts, turn, history) : attempts
+        const common = { options: demands.answer ?? {}, cacheScope }
+        const attempts = yield* attemptsOf(candidates, userId, { parts: all, assembly, search, common })
+        const usable = demands.wholeHistory === true ? yield* withAllTurns(attempts, turn, history) : attempts
         // A model that can read the whole conversation comes before a better one that can't; the sort is stable.
         const order = earlierImages.length === 0 ? fewestDropped : Order.combine(fewestDropped, seeingFirst)
         return { attempts: Arr.sort(usable, order), search, history, files, images, items }
@@ -192,6 +192,9 @@ export class Attempts extends Context.Service<
     })
   )
 }
+
+/** What the requests to all models have in common. */
+type CommonFields = Pick<ModelRequest, "options" | "cacheScope">
 
 /** The most room that any of the candidates has. */
 const most = (
@@ -204,15 +207,15 @@ const attemptsOf = Effect.fnUntraced(function* (
   candidates: Arr.NonEmptyReadonlyArray<Candidate>,
   userId: UserId,
   {
-    answer,
     assembly,
+    common,
     parts,
     search
   }: {
     readonly parts: PromptParts
     readonly assembly: Assembly
     readonly search: Search | null
-    readonly answer: AnswerOptions
+    readonly common: CommonFields
   }
 ) {
   const attempts: Array<Attempt> = []
@@ -221,7 +224,7 @@ const attemptsOf = Effect.fnUntraced(function* (
     const prompt = assembly.assemble(candidate.model, candidate.maxOutputTokens)
     const tokensMax = promptTokensMax(candidate.model, candidate.maxOutputTokens)
     if (prompt.promptTokens <= tokensMax)
-      attempts.push(attemptOf(candidate, userId, parts, search, answer, prompt))
+      attempts.push(attemptOf(candidate, userId, parts, search, common, prompt))
     else {
       yield* Effect.logError("A prompt was assembled that is too long, and is not sent.").pipe(
         Effect.annotateLogs({ model: candidate.model.id, promptTokens: prompt.promptTokens, tokensMax })
@@ -260,7 +263,7 @@ const attemptOf = (
   user: UserId,
   parts: PromptParts,
   search: Search | null,
-  answer: AnswerOptions,
+  common: CommonFields,
   { droppedTurns, messages, promptTokens }: Prompt,
   contextWindow = candidate.model.contextWindow
 ): Attempt => {
@@ -277,7 +280,7 @@ const attemptOf = (
       messages,
       maxOutputTokens,
       tools: model.tools ? parts.tools.specs : [],
-      options: answer,
+      ...common,
       ...(search === null ? {} : { passages: search.knowledge.passages })
     },
     stream: (request, options) => candidate.stream(request, { ...options, user }),
@@ -291,7 +294,7 @@ const attemptOf = (
       const prompt = makeAssembly(shortened).assemble(smaller, candidate.maxOutputTokens)
       return prompt.promptTokens > promptTokensMax(smaller, candidate.maxOutputTokens)
         ? null
-        : attemptOf(candidate, user, shortened, fewer, answer, prompt, window)
+        : attemptOf(candidate, user, shortened, fewer, common, prompt, window)
     }
   }
 }

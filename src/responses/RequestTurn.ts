@@ -39,6 +39,23 @@ export const keptInstructions = (
   { passingInstructions = false }: Pick<Demands, "passingInstructions">
 ): string | null => (passingInstructions ? null : instructionsOf(request))
 
+/**
+ * What requests share whose prompts begin alike: the name that the client gives them, else the conversation, else the instructions.
+ * It begins with the user, so that no user can find out what another one asks.
+ */
+export const cacheScopeOf = (
+  request: ResponseRequest,
+  { cacheKey }: Pick<Demands, "cacheKey">,
+  userId: UserId,
+  { conversationId, turnCount }: ConversationState,
+  instructions: ReadonlyArray<string | null>
+): string => {
+  if (cacheKey !== undefined) return JSON.stringify([userId, "key", cacheKey])
+  return isStored(request) || turnCount > 0
+    ? JSON.stringify([userId, "conversation", conversationId])
+    : JSON.stringify([userId, "instructions", ...instructions])
+}
+
 const notStored = (turn: ConversationState): OpenedTurn => ({
   turn,
   conversationId: turn.conversationId,

@@ -18,6 +18,8 @@ export interface Demands {
   /** Keeps the client's function calls and their results as items, in place of context. */
   readonly functionItems?: boolean
   readonly answer?: AnswerOptions
+  /** What the client calls those of its requests that begin alike. */
+  readonly cacheKey?: string
   /** The most calls of the service's own tools in all rounds together. */
   readonly maxToolCalls?: number
   /** Refuses a request whose history doesn't fit, in place of leaving out its oldest turns. */

@@ -35,7 +35,7 @@ import { outputCheck } from "./OutputCheck.ts"
 import { ProjectKnowledge } from "./ProjectKnowledge.ts"
 import { filesOf } from "./PromptMessages.ts"
 import { RequestMedia } from "./RequestMedia.ts"
-import { instructionsOf, isStored, keptInstructions, RequestTurn } from "./RequestTurn.ts"
+import { cacheScopeOf, instructionsOf, isStored, keptInstructions, RequestTurn } from "./RequestTurn.ts"
 import type { Demands, ResponseRequest } from "./ResponseRequest.ts"
 import { withNamedAddresses } from "./ToolCalls.ts"
 import { turnContent } from "./TurnDetails.ts"
@@ -164,6 +164,7 @@ export class Responses extends Context.Service<
               maxOutputTokens: request.max_output_tokens ?? null,
               permissions,
               demands,
+              cacheScope: cacheScopeOf(request, demands, userId, turn, [systemMessage, ...directions]),
               mustCall: offer.mustCall
             })
             .pipe(namingDocument(longDocument))

@@ -29,7 +29,7 @@ const ProviderEntry = Schema.Struct({
   headers: Schema.optionalKey(ExtraHeaders),
   /** Only Chat Completions has two names for the maximum of an answer. */
   tokenParameter: Schema.optionalKey(Schema.Literals(["max_tokens", "max_completion_tokens"])),
-  /** Whose rules the server follows, where its address doesn't tell. Only Chat Completions has such families. */
+  /** Whose rules the server follows, where its address doesn't tell. */
   dialect: Schema.optionalKey(Schema.Literals(chatFamilyNames)),
   /** Only Responses has encrypted reasoning, and summaries of reasoning. */
   encryptedReasoning: Schema.optionalKey(Schema.Boolean),

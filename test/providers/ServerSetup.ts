@@ -37,7 +37,8 @@ export const fullDialect: Dialect = {
   reasoningSummary: false,
   reasoning: "returned",
   signsCalls: false,
-  shortCallIds: false
+  shortCallIds: false,
+  promptCacheKey: false
 }
 
 export const timeouts = { connectSeconds: 5, firstTokenSeconds: 20, idleSeconds: 10, fallbackSeconds: 3 }

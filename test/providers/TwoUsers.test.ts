@@ -30,12 +30,11 @@ const setUp = (protocol: ProtocolName) =>
     const server = yield* makeMockModelServer
     const upstream = yield* makeUpstream(timeouts)
     const through = yield* gate()
-    const call = makeServerCall(upstream, serverAt(server.url, protocol), { gate: through, retrySeconds: 0 })(
-      {
-        ...model,
-        structuredOutput: true
-      }
-    )
+    const called = serverAt(server.url, protocol, { family: "openai" })
+    const call = makeServerCall(upstream, called, { gate: through, retrySeconds: 0 })({
+      ...model,
+      structuredOutput: true
+    })
     const learned = Effect.map(through.modelHealth, (healthOf) => healthOf(model.id).learned)
     return { server, call, learned }
   })
@@ -241,8 +240,12 @@ describe("what a server refuses of the service's own part", () => {
     ["openai-chat", "stream_options", "Unknown parameter: 'stream_options'"],
     ["openai-chat", "max_tokens", "Unsupported parameter: 'max_tokens' is not supported with this model."]
   ] as const
+  const cacheKeys = [
+    ["openai-chat", "prompt_cache_key", "Unrecognized request argument supplied: prompt_cache_key"],
+    ["openai-responses", "prompt_cache_key", "Unknown parameter: 'prompt_cache_key'."]
+  ] as const
 
-  it.effect.each([...own, ...chat])(
+  it.effect.each([...own, ...chat, ...cacheKeys])(
     "over %s (%s) is left out, logged, shown, and tried again later",
     ([protocol, field, says]) =>
       Effect.gen(function* () {
@@ -254,7 +257,7 @@ describe("what a server refuses of the service's own part", () => {
         const ask = Effect.gen(function* () {
           const before = server.requests.length
           assert.strictEqual(
-            textOf(yield* Stream.runCollect(call(request("hi", { tools })))),
+            textOf(yield* Stream.runCollect(call(request("hi", { tools, cacheScope: "a conversation" })))),
             "Hello, world."
           )
           return server.requests.slice(before).map(({ body }) => field in body)

@@ -1,0 +1,13 @@
+import { hash } from "node:crypto"
+import type { ModelRequest } from "../domain/ModelCall.ts"
+import type { Dialect } from "./Dialect.ts"
+
+/**
+ * The key by which a server finds the cache of an earlier request, 43 characters; undefined where none is sent. It is a hash that
+ * begins with random ids, so that nobody learns from it whose request it is. OpenAI takes at most 64 characters.
+ */
+export const promptCacheKey = (
+  { cacheScope }: Pick<ModelRequest, "cacheScope">,
+  dialect: Pick<Dialect, "promptCacheKey">
+): string | undefined =>
+  dialect.promptCacheKey && cacheScope !== undefined ? hash("sha256", cacheScope, "base64url") : undefined
