@@ -90,17 +90,19 @@ export const readableBy = (
 
 /**
  * The messages with the ids that the server itself gave its calls, which some servers want back as they were. An id that the
- * server gave several calls stands for none of them.
+ * server gave several calls stands for the first of them: a later call changes nothing of what was sent before.
  */
 export const withServersIds = (messages: ReadonlyArray<ModelMessage>): ReadonlyArray<ModelMessage> => {
   const given = messages.flatMap((message) => (message.role === "assistant" ? message.toolCalls : []))
   const counts = new Map<string, number>()
-  for (const { id, opaque } of given)
-    for (const one of new Set([id, opaque?.callId ?? id])) counts.set(one, (counts.get(one) ?? 0) + 1)
+  for (const { id } of given) counts.set(id, (counts.get(id) ?? 0) + 1)
   const renamed = new Map<string, string>()
+  const taken = new Set(counts.keys())
   for (const { id, opaque } of given) {
     const own = opaque?.callId
-    if (own !== undefined && own !== id && counts.get(own) === 1 && counts.get(id) === 1) renamed.set(id, own)
+    if (own === undefined || taken.has(own) || counts.get(id) !== 1) continue
+    taken.add(own)
+    renamed.set(id, own)
   }
   return withIds(messages, renamed)
 }

@@ -25,9 +25,9 @@ describe("the ids of calls", () => {
     ["are those of their server", round(call("a", "x"), call("b", "y")), ["x", "y"]],
     ["stay where another model made the call", round(call("a"), call("b", "y")), ["a", "y"]],
     [
-      "stay where the server used one several times",
+      "are those of their server for the first of several calls with the same",
       [...round(call("a", "call_0")), ...round(call("b", "call_0")), ...round(call("c", "z"))],
-      ["a", "b", "z"]
+      ["call_0", "b", "z"]
     ],
     ["stay where another call has it", [...round(call("a", "b")), ...round(call("b"))], ["a", "b"]],
     ["are the same where they are", round(call("a", "a")), ["a"]]
