@@ -209,6 +209,7 @@ describe("an answer of a package of the AI SDK", () => {
           usage: {
             inputTokens: 11,
             cachedInputTokens: 3,
+            cacheWriteInputTokens: 0,
             outputTokens: 7,
             reasoningTokens: 2,
             source: "provider"
@@ -237,6 +238,7 @@ describe("an answer of a package of the AI SDK", () => {
         usage: {
           inputTokens: input,
           cachedInputTokens: 0,
+          cacheWriteInputTokens: 0,
           outputTokens: output,
           reasoningTokens: reasoning,
           source: "provider"

@@ -60,6 +60,7 @@ describe("Gemini by @ai-sdk/google", () => {
         usage: {
           inputTokens: 20,
           cachedInputTokens: 8,
+          cacheWriteInputTokens: 0,
           outputTokens: 42,
           reasoningTokens: 30,
           source: "provider"

@@ -200,6 +200,7 @@ describe("Claude by @ai-sdk/anthropic", () => {
         usage: {
           inputTokens: 15,
           cachedInputTokens: 4,
+          cacheWriteInputTokens: 2,
           outputTokens: 5,
           reasoningTokens: 0,
           source: "provider"

@@ -30,7 +30,7 @@ const setUp = (protocol: ProtocolName) =>
     const server = yield* makeMockModelServer
     const upstream = yield* makeUpstream(timeouts)
     const through = yield* gate()
-    const called = serverAt(server.url, protocol, { family: "openai" })
+    const called = serverAt(server.url, protocol, { family: "openai", tokenParameter: "max_tokens" })
     const call = makeServerCall(upstream, called, { gate: through, retrySeconds: 0 })({
       ...model,
       structuredOutput: true
