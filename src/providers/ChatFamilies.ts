@@ -8,7 +8,7 @@ import type { Dialect } from "./Dialect.ts"
 /** What a family decides of the dialect. */
 type FamilyDialect = Pick<
   Dialect,
-  "promptCacheKey" | "reasoning" | "shortCallIds" | "signsCalls" | "streamOptions" | "tokenParameter"
+  "promptCacheKey" | "reasoning" | "signsCalls" | "streamOptions" | "tokenParameter"
 >
 
 interface ChatFamily extends FamilyDialect {
@@ -20,7 +20,6 @@ interface ChatFamily extends FamilyDialect {
 const usual: FamilyDialect = {
   promptCacheKey: false,
   reasoning: "returned",
-  shortCallIds: false,
   signsCalls: false,
   streamOptions: true,
   tokenParameter: "max_tokens"
@@ -57,7 +56,7 @@ const families: Readonly<Record<ChatFamilyName, ChatFamily>> = {
   // A message with reasoning is refused.
   groq: { ...usual, reasoning: "never", hosts: /(^|\.)groq\.com$/ },
   // It counts without being asked. Source: the types of `@mistralai/mistralai` 2.7.0.
-  mistral: { ...usual, shortCallIds: true, streamOptions: false, hosts: /(^|\.)mistral\.ai$/ },
+  mistral: { ...usual, streamOptions: false, hosts: /(^|\.)mistral\.ai$/ },
   openrouter: { ...usual, hosts: /(^|\.)openrouter\.ai$/ },
   xai: { ...usual, hosts: /(^|\.)x\.ai$/ },
   generic: { ...usual, hosts: null }

@@ -22,8 +22,6 @@ export interface Dialect {
   readonly reasoning: "returned" | "always" | "demanded" | "never"
   /** Whether calls have a signature, without which they are refused. Only Chat Completions has to be told. */
   readonly signsCalls: boolean
-  /** Whether ids of calls have nine letters and digits, no more and no less. Only Chat Completions has to be told. */
-  readonly shortCallIds: boolean
   /** Whether to name the requests that begin alike, so that the server finds the cache of the one before. */
   readonly promptCacheKey: boolean
   /** Whether to mark what the server may cache. Only Anthropic has to be told. */

@@ -36,11 +36,7 @@ export const messagesFor = (
   dialect: Dialect
 ): ReadonlyArray<ModelMessage> =>
   withJoinedReasoning(
-    offeredTools(request, dialect).length === 0
-      ? request.messages.map(toolCallsAsText)
-      : dialect.shortCallIds
-        ? withShortIds(request.messages)
-        : request.messages
+    offeredTools(request, dialect).length > 0 ? request.messages : request.messages.map(toolCallsAsText)
   )
 
 type AssistantMessage = Extract<ModelMessage, { readonly role: "assistant" }>
@@ -104,30 +100,12 @@ export const withServersIds = (messages: ReadonlyArray<ModelMessage>): ReadonlyA
     taken.add(own)
     renamed.set(id, own)
   }
-  return withIds(messages, renamed)
-}
-
-const withIds = (
-  messages: ReadonlyArray<ModelMessage>,
-  renamed: ReadonlyMap<string, string>
-): ReadonlyArray<ModelMessage> => {
   const idOf = (id: string) => renamed.get(id) ?? id
   return messages.map((message) => {
     if (message.role === "tool") return { ...message, callId: idOf(message.callId) }
     if (message.role !== "assistant" || message.toolCalls.length === 0) return message
     return { ...message, toolCalls: message.toolCalls.map((call) => ({ ...call, id: idOf(call.id) })) }
   })
-}
-
-const shortId = /^[a-zA-Z0-9]{9}$/
-
-/** The messages with a number of nine characters in place of each id that has others, such as those of other models and of clients. */
-const withShortIds = (messages: ReadonlyArray<ModelMessage>): ReadonlyArray<ModelMessage> => {
-  const ids = messages.flatMap((message) =>
-    message.role === "assistant" ? message.toolCalls.map(({ id }) => id) : []
-  )
-  const long = [...new Set(ids)].filter((id) => !shortId.test(id))
-  return withIds(messages, new Map(long.map((id, index) => [id, `call${String(index).padStart(5, "0")}`])))
 }
 
 const isOf =

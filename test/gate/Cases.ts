@@ -13,7 +13,7 @@ import {
   promptOf,
   receivedOf
 } from "./Cell.ts"
-import { isSilent } from "./Expectations.ts"
+import { isSilent, refusesInWords } from "./Expectations.ts"
 import { Gate } from "./GateApp.ts"
 import { hasMark } from "./Marks.ts"
 import { product, sum, weather } from "./Script.ts"
@@ -59,11 +59,13 @@ const nextTurn: Case = (cell) =>
     const next = answeredOf(yield* ask(cell, {}, { previous_response_id: first.id }))
     assert.strictEqual(next.output_text, textBehind(cell, 0))
     yield* assertServed(cell)
-    const sent = JSON.stringify((yield* receivedOf(cell)).at(-1)?.asked.body)
-    if (!cell.isToolless) {
-      assert.include(sent, "2+3")
-      assert.isTrue(hasMark(sent, cell.provider.name), "what the model made goes back to it")
-    }
+    const calls = (yield* receivedOf(cell)).at(-1)?.asked.messages.flatMap((one) => one.calls) ?? []
+    if (cell.isToolless) return
+    assert.deepStrictEqual(
+      calls.map(({ arguments: args, id }) => [args, hasMark(id, cell.provider.name)]),
+      [[sum.arguments, true]],
+      "the call goes back with the id that the server gave it"
+    )
   })
 
 const parameters = {
@@ -223,7 +225,10 @@ const refusal: Case = (cell) =>
     const say = "I can't help with that."
     const { incomplete_details, output_text, status } = answeredOf(yield* ask(cell, { say, end: "refusal" }))
     assert.strictEqual(output_text, say)
-    assert.oneOf(incomplete_details?.reason ?? status, ["completed", "content_filter"])
+    assert.deepStrictEqual(
+      [status, incomplete_details?.reason],
+      isOneOf(refusesInWords, cell) ? ["completed", undefined] : ["incomplete", "content_filter"]
+    )
     yield* assertServed(cell)
   })
 

@@ -52,6 +52,9 @@ export const expectationOf = (name: string, provider: string): Expectation => ({
   ...differing[name]?.[provider]
 })
 
+/** Servers whose refusals are texts of their own kind; others end the answer as filtered. */
+export const refusesInWords: ReadonlyArray<string> = ["openaichat", "gpt6chat", "openai", "azure"]
+
 /** Servers that don't say what a model thinks, which tokens came from a cache, or which were thoughts. */
 export const isSilent = {
   thoughts: ["openaichat", "gpt6chat", "azurechat", "gemini"],

@@ -4,6 +4,7 @@ import { serveOnLoopback } from "../support/serveOnLoopback.ts"
 import { answerTo, type Counts, roundsDone, tokensOf } from "./Answer.ts"
 import { anthropicProviders } from "./AnthropicProviders.ts"
 import { type Asked, type Protocol, readAsked } from "./Asked.ts"
+import { googleProviders } from "./GoogleProviders.ts"
 import { foreignMarks } from "./Marks.ts"
 import { openAiProviders } from "./OpenAiProviders.ts"
 import { ownServers } from "./OwnServers.ts"
@@ -19,6 +20,7 @@ export const providers: ReadonlyArray<Provider> = [
   ...responsesProviders,
   ...anthropicProviders,
   ...thinkingProviders,
+  ...googleProviders,
   ...strictProviders,
   ...ownServers
 ]
@@ -76,7 +78,11 @@ const makeRespond = ({ check, events, failures, key, name, protocol }: Provider)
     const tokens = tokensOf(messages.map(({ text }) => text).join(""))
     if (contextTokens !== undefined && tokens > contextTokens)
       return failures.tooLong?.(tokens, contextTokens) ?? null
-    return fails !== undefined && before(cell) < times ? failures[fails] : null
+    const failed = fails === undefined ? times : before(cell)
+    if (fails === undefined || failed >= times) return null
+    const failure = failures[fails]
+    // Who asks again too soon has to wait for longer than the service does.
+    return failure === null || failed === 0 ? failure : { ...failure, headers: { "retry-after": "3600" } }
   }
 
   const hangs = (asked: Asked): boolean => {

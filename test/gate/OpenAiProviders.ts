@@ -1,19 +1,19 @@
-import { checkReasoningModel } from "./ChatRules.ts"
+import { checkPairs, checkReasoningModel } from "./ChatRules.ts"
 import { bareUsage, type ChatStyle, fullUsage } from "./ChatStream.ts"
 import { chatProvider, type Provider } from "./Provider.ts"
 import { type Failures, openAiError, openAiFailures, refusal } from "./Refusal.ts"
 
 /** OpenAI's own models on Chat Completions, and a server that merely speaks it. */
 
-const openAiStyle: ChatStyle = {
+const openAiStyle: Partial<ChatStyle> = {
   thoughts: "hidden",
-  calls: "pieces",
+
   refusal: "field",
   usage: (counts) => ({
     ...fullUsage(counts),
     prompt_tokens_details: { cached_tokens: counts.cached, cache_write_tokens: counts.written }
   }),
-  usageIn: "event",
+
   inChunk: { service_tier: "default", obfuscation: "x7Qa" }
 }
 
@@ -58,22 +58,20 @@ export const openAiProviders: ReadonlyArray<Provider> = [
   chatProvider({
     name: "openaichat",
     label: "OpenAI Chat Completions (gpt-5.6)",
-    key: "authorization",
     failures: openAiFailures,
     check: checkReasoningModel({ efforts: ["none", "low", "medium", "high", "xhigh"], takesTools: false }),
     style: openAiStyle,
-    entry: { dialect: "openai" },
-    model: { id: "gpt-5.6-terra", vision: true, structuredOutput: true }
+    dialect: "openai",
+    model: "gpt-5.6-terra"
   }),
   chatProvider({
     name: "gpt6chat",
     label: "OpenAI Chat Completions (gpt-6)",
-    key: "authorization",
     failures: openAiFailures,
     check: checkReasoningModel({ efforts: ["low", "medium", "high", "xhigh", "max"], takesTools: false }),
     style: openAiStyle,
-    entry: { dialect: "openai" },
-    model: { id: "gpt-6", vision: true, structuredOutput: true }
+    dialect: "openai",
+    model: "gpt-6"
   }),
   chatProvider({
     name: "azurechat",
@@ -84,7 +82,6 @@ export const openAiProviders: ReadonlyArray<Provider> = [
     style: {
       ...openAiStyle,
       refusal: "finish",
-      usage: fullUsage,
       inChunk: {},
       inChoice: { content_filter_results: harmless },
       before: {
@@ -102,16 +99,17 @@ export const openAiProviders: ReadonlyArray<Provider> = [
         usage: null
       }
     },
-    entry: { dialect: "openai" },
-    model: { id: "gpt-5-mini-deployment", vision: true, structuredOutput: true }
+    dialect: "openai",
+    model: "gpt-5-mini-deployment"
   }),
   chatProvider({
     name: "plain",
     label: "a plain server",
     key: null,
     failures: openAiFailures,
-    check: () => null,
-    style: { thoughts: "tags", calls: "whole", refusal: "finish", usage: bareUsage, usageIn: "event" },
-    model: { id: "some-model", vision: true }
+    check: checkPairs,
+    style: { thoughts: "tags", calls: "whole", usage: bareUsage },
+    model: "some-model",
+    lacks: ["structuredOutput"]
   })
 ]

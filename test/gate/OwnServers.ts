@@ -7,12 +7,10 @@ import { openAiError, openAiFailures, ownFailures, refusal, type Refusal, stream
 
 /** Servers that people run themselves, and a gateway. */
 
-const checkOllama = ({ body, messages }: Asked): Refusal | null =>
+const checkOllama = ({ messages }: Asked): Refusal | null =>
   messages.some(({ calls, fields }) => fields["content"] === null && calls.length === 0)
     ? openAiError(400, "invalid message content type: <nil>")
-    : objectsIn(body["messages"]).length === 0
-      ? openAiError(400, "[] is too short - 'messages'")
-      : null
+    : null
 
 const hasOpenPattern = (schema: unknown): boolean => {
   if (typeof schema !== "object" || schema === null) return false
@@ -96,12 +94,11 @@ export const ownServers: ReadonlyArray<Provider> = [
     style: {
       thoughts: "reasoning",
       calls: "whole",
-      refusal: "finish",
       usage: bareUsage,
-      usageIn: "event",
       inChunk: { system_fingerprint: "fp_ollama" }
     },
-    model: { id: "qwen3:32b", vision: true }
+    model: "qwen3:32b",
+    lacks: ["structuredOutput"]
   }),
   chatProvider({
     name: "llamacpp",
@@ -120,14 +117,10 @@ export const ownServers: ReadonlyArray<Provider> = [
     },
     check: checkLlama,
     style: {
-      thoughts: "reasoning_content",
-      calls: "pieces",
-      refusal: "finish",
       usage: (counts) => ({ ...bareUsage(counts), prompt_tokens_details: { cached_tokens: counts.cached } }),
-      usageIn: "event",
       inChunk: { timings: { prompt_n: 1 } }
     },
-    model: { id: "gpt-oss-20b.gguf", vision: true, structuredOutput: true }
+    model: "gpt-oss-20b.gguf"
   }),
   chatProvider({
     name: "vllm",
@@ -146,14 +139,11 @@ export const ownServers: ReadonlyArray<Provider> = [
     check: checkVllm,
     style: {
       thoughts: "reasoning",
-      calls: "pieces",
       callId: (mark) => `chatcmpl-tool-${mark}`,
-      refusal: "finish",
       usage: (counts) => ({ ...bareUsage(counts), prompt_tokens_details: null }),
-      usageIn: "event",
       inChunk: { prompt_token_ids: null }
     },
-    model: { id: "Qwen/Qwen3.6-32B", vision: true, structuredOutput: true }
+    model: "Qwen/Qwen3.6-32B"
   }),
   chatProvider({
     name: "sglang",
@@ -166,16 +156,12 @@ export const ownServers: ReadonlyArray<Provider> = [
           `The input (${tokens} tokens) is longer than the model's context length (${contextTokens} tokens).`
         )
     },
-    check: () => null,
+    check: checkPairs,
     style: {
-      thoughts: "reasoning_content",
-      calls: "pieces",
       laterIds: "null",
-      refusal: "finish",
-      usage: (counts) => ({ ...bareUsage(counts), reasoning_tokens: counts.reasoning }),
-      usageIn: "event"
+      usage: (counts) => ({ ...bareUsage(counts), reasoning_tokens: counts.reasoning })
     },
-    model: { id: "zai-org/GLM-5", vision: true, structuredOutput: true }
+    model: "zai-org/GLM-5"
   }),
   chatProvider({
     name: "lmstudio",
@@ -188,24 +174,20 @@ export const ownServers: ReadonlyArray<Provider> = [
         return streamed(message, [event({ error: { message } }, "error")])
       }
     },
-    check: () => null,
+    check: checkPairs,
     style: {
       thoughts: "reasoning",
-      calls: "pieces",
       laterIds: "new",
-      refusal: "finish",
       usage: (counts) => ({
         ...bareUsage(counts),
         completion_tokens_details: { reasoning_tokens: counts.reasoning }
-      }),
-      usageIn: "event"
+      })
     },
-    model: { id: "openai/gpt-oss-20b", vision: true, structuredOutput: true }
+    model: "openai/gpt-oss-20b"
   }),
   chatProvider({
     name: "litellm",
     label: "LiteLLM",
-    key: "authorization",
     failures: {
       ...openAiFailures,
       rate: openAiError(429, "litellm.RateLimitError: AnthropicException - rate_limit_error", {
@@ -222,15 +204,13 @@ export const ownServers: ReadonlyArray<Provider> = [
     check: checkLiteLlm,
     style: {
       thoughts: "blocks",
-      calls: "pieces",
-      refusal: "finish",
       usage: (counts) => ({
         ...fullUsage(counts),
         cache_creation_input_tokens: counts.written,
         cache_read_input_tokens: counts.cached
-      }),
-      usageIn: "event"
+      })
     },
-    model: { id: "house/claude", vision: true }
+    model: "house/claude",
+    lacks: ["structuredOutput"]
   })
 ]

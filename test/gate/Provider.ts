@@ -1,6 +1,6 @@
 import type { Answer } from "./Answer.ts"
 import type { Asked, Protocol } from "./Asked.ts"
-import { chatEvents, type ChatStyle } from "./ChatStream.ts"
+import { chatEvents, type ChatStyle, fullUsage } from "./ChatStream.ts"
 import type { Failures, Refusal } from "./Refusal.ts"
 
 /** What a scripted server remembers. */
@@ -30,23 +30,47 @@ export interface Provider {
   readonly entry?: Readonly<Record<string, unknown>>
   readonly model: {
     readonly id: string
-    readonly vision?: true
-    readonly structuredOutput?: true
+    readonly vision: boolean
+    readonly structuredOutput?: boolean
   }
 }
 
-interface ChatProvider extends Omit<Provider, "protocol" | "events"> {
-  readonly style: ChatStyle
+interface ChatProvider extends Pick<Provider, "name" | "label" | "failures" | "check"> {
+  /** A token of the header `authorization` if left out. */
+  readonly key?: Provider["key"]
+  /** Where it differs from the usual style. */
+  readonly style: Partial<ChatStyle>
+  readonly dialect?: string
+  readonly model: string
+  readonly lacks?: ReadonlyArray<"vision" | "structuredOutput">
+}
+
+const usual: ChatStyle = {
+  thoughts: "reasoning_content",
+  calls: "pieces",
+  refusal: "finish",
+  usage: fullUsage,
+  usageIn: "event"
 }
 
 /** A provider that speaks Chat Completions. */
-export const chatProvider = ({ style, ...provider }: ChatProvider): Provider => ({
-  ...provider,
-  protocol: "chat",
-  events: (asked, answer, { issued }) =>
-    chatEvents(style, asked, answer, () => {
-      const value = answer.mark()
-      issued.set(value, answer.thought)
-      return value
-    })
-})
+export const chatProvider = (provider: ChatProvider): Provider => {
+  const { dialect, key = "authorization", lacks = [], model, style, ...named } = provider
+  return {
+    ...named,
+    key,
+    protocol: "chat",
+    entry: dialect === undefined ? {} : { dialect },
+    model: {
+      id: model,
+      vision: !lacks.includes("vision"),
+      ...(lacks.includes("structuredOutput") ? {} : { structuredOutput: true })
+    },
+    events: (asked, answer, { issued }) =>
+      chatEvents({ ...usual, ...style }, asked, answer, () => {
+        const value = answer.mark()
+        issued.set(value, answer.thought)
+        return value
+      })
+  }
+}

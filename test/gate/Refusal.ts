@@ -2,7 +2,7 @@ import type { FailureName } from "./Script.ts"
 
 /** What a server says in place of an answer. */
 export interface Refusal {
-  /** Its own words. */
+  /** Its own words, as far as documentation or a report quotes them. */
   readonly sentence: string
   readonly status: number
   readonly headers: Readonly<Record<string, string>>

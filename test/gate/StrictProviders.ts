@@ -176,45 +176,40 @@ export const strictProviders: ReadonlyArray<Provider> = [
   chatProvider({
     name: "mistral",
     label: "Mistral",
-    key: "authorization",
     failures: mistralFailures,
     check: checkMistral,
     style: {
       thoughts: "chunks",
       calls: "together",
       callId: (mark) => `mi${mark.replaceAll(/\D/g, "").padStart(7, "0")}`,
-      refusal: "finish",
       usage: (counts) => ({ ...bareUsage(counts), num_cached_tokens: counts.cached }),
       usageIn: "last"
     },
-    entry: { dialect: "mistral" },
-    model: { id: "mistral-medium-3.5", vision: true, structuredOutput: true }
+    dialect: "mistral",
+    model: "mistral-medium-3.5"
   }),
   chatProvider({
     name: "groq",
     label: "Groq",
-    key: "authorization",
     failures: groqFailures,
     check: checkGroq,
-    style: { thoughts: "reasoning", calls: "whole", refusal: "finish", usage: fullUsage, usageIn: "groq" },
-    entry: { dialect: "groq" },
-    model: { id: "openai/gpt-oss-120b", structuredOutput: true }
+    style: { thoughts: "reasoning", calls: "whole", usageIn: "groq" },
+    dialect: "groq",
+    model: "openai/gpt-oss-120b",
+    lacks: ["vision"]
   }),
   chatProvider({
     name: "xai",
     label: "xAI",
-    key: "authorization",
     failures: xaiFailures,
     check: checkXai,
     style: {
-      thoughts: "reasoning_content",
       calls: "whole",
-      refusal: "finish",
       // The output leaves the thoughts out.
       usage: (counts) => ({ ...fullUsage(counts), completion_tokens: counts.output - counts.reasoning }),
       usageIn: "last"
     },
-    entry: { dialect: "xai" },
-    model: { id: "grok-4.5", vision: true, structuredOutput: true }
+    dialect: "xai",
+    model: "grok-4.5"
   })
 ]

@@ -1,18 +1,10 @@
-import { type Asked, callingIn, type Fields, fieldsIn, objectsIn, textIn } from "./Asked.ts"
-import { checkPairs, openRounds } from "./ChatRules.ts"
+import { type Asked, callingIn, type Fields, fieldsIn, textIn } from "./Asked.ts"
+import { checkPairs } from "./ChatRules.ts"
 import { bareUsage, fullUsage } from "./ChatStream.ts"
-import { chatProvider, type Memory, type Provider } from "./Provider.ts"
-import {
-  behindGateway,
-  type Failures,
-  googleError,
-  maximumContext,
-  openAiError,
-  refusal,
-  type Refusal
-} from "./Refusal.ts"
+import { chatProvider, type Provider } from "./Provider.ts"
+import { type Failures, maximumContext, openAiError, type Refusal } from "./Refusal.ts"
 
-/** Models of DeepSeek, Kimi, Qwen and Gemini on Chat Completions, alone and behind OpenRouter: they demand or refuse what others don't. */
+/** DeepSeek, Kimi and Qwen, which force no calls while they think. The first two demand the thinking back. */
 
 const codeless = { code: "invalid_request_error" }
 
@@ -132,98 +124,13 @@ const checkQwen = (asked: Asked): Refusal | null =>
         { code: "invalid_parameter_error" }
       )
 
-// ---- Gemini
-
-const invalid = (message: string) => googleError(400, "INVALID_ARGUMENT", message)
-
-const geminiFailures: Failures = {
-  rate: googleError(
-    429,
-    "RESOURCE_EXHAUSTED",
-    "You exceeded your current quota, please check your plan and billing details.",
-    [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "0.01s" }]
-  ),
-  overload: googleError(503, "UNAVAILABLE", "The model is overloaded. Please try again later."),
-  credit: googleError(402, "FAILED_PRECONDITION", "Your prepayment credits are depleted."),
-  filter: invalid("The prompt was blocked due to safety (PROHIBITED_CONTENT)."),
-  tooLong: (_tokens, contextTokens) =>
-    invalid(`The input token count exceeds the maximum number of tokens allowed (${contextTokens}).`)
-}
-
-const geminiUnknown = ["frequency_penalty", "verbosity", "reasoning", "top_k", "extra_body"]
-const geminiKeywords = ["$ref", "propertyNames", "if"]
-
-const unsignedCall = (name: string, position: number): string =>
-  `Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly. Additional data, function call \`default_api:${name}\` , position ${position}.`
-
-const checkGemini = (asked: Asked, { issued }: Memory): Refusal | null => {
-  const alien = geminiUnknown.find((name) => asked.body[name] !== undefined)
-  if (alien !== undefined)
-    return invalid(`Invalid JSON payload received. Unknown name "${alien}": Cannot find field.`)
-  const keyword = geminiKeywords.find((word) =>
-    asked.tools.some(({ schema }) => JSON.stringify(schema).includes(`"${word}":`))
-  )
-  if (keyword !== undefined)
-    return invalid(
-      `Invalid JSON payload received. Unknown name "${keyword}" at 'tools[0].function_declarations[0].parameters': Cannot find field.`
-    )
-  const signatureOf = (call: Fields | undefined) =>
-    textIn(fieldsIn(fieldsIn(call?.["extra_content"])["google"])["thought_signature"])
-  const bare = openRounds(asked).find(({ calls }) => {
-    const signature = signatureOf(calls[0]?.fields)
-    return signature !== "skip_thought_signature_validator" && !issued.has(signature)
-  })
-  return bare === undefined ? null : invalid(unsignedCall(bare.calls[0]?.name ?? "", bare.index))
-}
-
-// ---- OpenRouter, with a model of Google behind it
-
-const openRouterError = (code: number, message: string, metadata?: object) =>
-  refusal(code, message, { error: { message, code, ...(metadata === undefined ? {} : { metadata }) } })
-
-const openRouterFailures: Failures = {
-  rate: openRouterError(429, "Rate limit exceeded: free-models-per-min.", {
-    headers: { "X-RateLimit-Limit": "20" }
-  }),
-  overload: openRouterError(502, "Provider returned error", {
-    raw: "overloaded",
-    provider_name: "Google AI Studio"
-  }),
-  credit: openRouterError(402, "Insufficient credits. Add more using https://openrouter.ai/settings/credits"),
-  filter: openRouterError(403, "Your chosen model requires moderation and your input was flagged", {
-    reasons: ["violence"],
-    provider_name: "OpenAI"
-  }),
-  tooLong: (tokens, contextTokens) =>
-    openRouterError(
-      400,
-      `This endpoint's maximum context length is ${contextTokens} tokens. However, you requested about ${tokens} tokens. Please reduce the length of either one.`
-    )
-}
-
-const checkOpenRouter = (asked: Asked, { issued }: Memory): Refusal | null => {
-  const lost = openRounds(asked).find(
-    ({ fields }) =>
-      !objectsIn(fields["reasoning_details"]).some(
-        ({ data, type }) => type === "reasoning.encrypted" && issued.has(textIn(data))
-      )
-  )
-  return lost === undefined
-    ? checkPairs(asked)
-    : behindGateway("Google AI Studio", invalid(unsignedCall(lost.calls[0]?.name ?? "", lost.index)))
-}
-
 export const thinkingProviders: ReadonlyArray<Provider> = [
   chatProvider({
     name: "deepseek",
     label: "DeepSeek",
-    key: "authorization",
     failures: deepSeekFailures,
     check: checkDeepSeek,
     style: {
-      thoughts: "reasoning_content",
-      calls: "pieces",
-      refusal: "finish",
       comment: "keep-alive",
       usage: (counts) => ({
         ...fullUsage(counts),
@@ -232,78 +139,29 @@ export const thinkingProviders: ReadonlyArray<Provider> = [
       }),
       usageIn: "last"
     },
-    entry: { dialect: "deepseek" },
-    model: { id: "deepseek-v4" }
+    dialect: "deepseek",
+    model: "deepseek-v4",
+    lacks: ["vision", "structuredOutput"]
   }),
   chatProvider({
     name: "kimi",
     label: "Kimi",
-    key: "authorization",
     failures: kimiFailures,
     check: checkKimi,
     style: {
-      thoughts: "reasoning_content",
-      calls: "pieces",
       callId: (_mark, name, before) => `functions.${name}:${before}`,
-      refusal: "finish",
       usage: (counts) => ({ ...bareUsage(counts), cached_tokens: counts.cached }),
       usageIn: "choice"
     },
-    entry: { dialect: "moonshot" },
-    model: { id: "kimi-k3", vision: true, structuredOutput: true }
+    dialect: "moonshot",
+    model: "kimi-k3"
   }),
   chatProvider({
     name: "qwen",
     label: "Qwen",
-    key: "authorization",
     failures: qwenFailures,
     check: checkQwen,
-    style: {
-      thoughts: "reasoning_content",
-      calls: "pieces",
-      laterIds: "empty",
-      refusal: "finish",
-      usage: fullUsage,
-      usageIn: "event"
-    },
-    model: { id: "qwen3.7-plus", vision: true, structuredOutput: true }
-  }),
-  chatProvider({
-    name: "gemini",
-    label: "Gemini",
-    key: "authorization",
-    failures: geminiFailures,
-    check: checkGemini,
-    style: {
-      thoughts: "hidden",
-      calls: "whole",
-      isUnindexed: true,
-      isSigned: true,
-      refusal: "finish",
-      // The thoughts are in the total only.
-      usage: (counts) => ({ ...bareUsage(counts), completion_tokens: counts.output - counts.reasoning }),
-      usageIn: "last"
-    },
-    entry: { dialect: "gemini" },
-    model: { id: "gemini-3.5-pro", vision: true, structuredOutput: true }
-  }),
-  chatProvider({
-    name: "openrouter",
-    label: "OpenRouter",
-    key: "authorization",
-    failures: openRouterFailures,
-    check: checkOpenRouter,
-    style: {
-      thoughts: "details",
-      calls: "pieces",
-      refusal: "finish",
-      comment: "OPENROUTER PROCESSING",
-      usage: (counts) => ({ ...fullUsage(counts), cost: 0.0012, is_byok: false }),
-      usageIn: "event",
-      inChunk: { provider: "Google AI Studio" },
-      inChoice: { native_finish_reason: null }
-    },
-    entry: { dialect: "openrouter" },
-    model: { id: "google/gemini-3.5-pro", vision: true, structuredOutput: true }
+    style: { laterIds: "empty" },
+    model: "qwen3.7-plus"
   })
 ]

@@ -37,7 +37,6 @@ export const fullDialect: Dialect = {
   reasoningSummary: false,
   reasoning: "returned",
   signsCalls: false,
-  shortCallIds: false,
   promptCacheKey: false
 }
 
