@@ -37,7 +37,7 @@ const turnBody = ({ input, output, ...turn }: ShownTurn) => ({
     createdAt: "created_at"
   }),
   input: shownInputs(input),
-  output: shownOutputs(output)
+  output: shownOutputs(output, "off")
 })
 
 /** What becomes of the files, as the request says. */

@@ -3,7 +3,7 @@ import { type OutputItem, OutputText } from "../domain/Conversation.ts"
 import { ItemId } from "../domain/Ids.ts"
 import { ErrorBody } from "./ErrorEnvelope.ts"
 import { ResponseObject, type ShownResponse, shownResponse } from "./ResponseObject.ts"
-import { OwnOutputItem, shownOutput, type ShownOutputItem } from "./ShownItem.ts"
+import { OwnOutputItem, type ReasoningShown, shownOutput, type ShownOutputItem } from "./ShownItem.ts"
 
 /** The events of a streamed response. Source: specification, Events; wire contract, section 2. */
 
@@ -64,6 +64,19 @@ type EventOf<E, Item, Response> = E extends { readonly item: unknown }
     ? Omit<E, "response"> & { readonly response: Response }
     : E
 
+/** An event of the web application's stream, which also has each piece of what the model thinks. */
+export const AnswerEvent = Schema.Union([
+  ...ResponseEvent.members,
+  event("ReasoningTextDeltaEvent", {
+    type: Schema.Literal("response.reasoning_text.delta"),
+    ...part,
+    delta: Schema.String
+  })
+]).annotate({ identifier: "AnswerEvent" })
+export type AnswerEvent =
+  | ResponseEvent
+  | Extract<typeof AnswerEvent.Type, { readonly type: "response.reasoning_text.delta" }>
+
 type WithoutNumber<E> = E extends unknown ? Omit<E, "sequence_number"> : never
 
 /** A piece of what the model thinks. */
@@ -89,18 +102,26 @@ export const errorEvent = ({ code, message, param: field, type }: ErrorBody): Ev
   return { type: "error", code, message, param, error: { message, type, code, param } }
 }
 
-/** The event as clients see it, with its number in the stream, from 0, after the type; null for what the model thinks. */
-export const shownEvent = (event: EventBody, sequenceNumber: number): ResponseEvent | null => {
-  if (event.type === "response.reasoning_text.delta") return null
-  const beginning = { type: event.type, sequence_number: sequenceNumber }
-  if ("response" in event) return Object.assign(beginning, event, { response: shownResponse(event.response) })
-  if (!("item" in event)) return Object.assign(beginning, event)
-  const item = shownOutput(event.item)
-  return item && Object.assign(beginning, event, { item })
+/** The event as clients see it, with its number in the stream, from 0, after the type; null for what is not shown. */
+export const shownEvent = (
+  event: EventBody,
+  sequenceNumber: number,
+  reasoning: ReasoningShown = "off"
+): AnswerEvent | null => {
+  const numbered = <E extends { readonly type: string }>(one: E) =>
+    Object.assign({ type: one.type, sequence_number: sequenceNumber }, one)
+  if (event.type === "response.reasoning_text.delta") return reasoning === "streamed" ? numbered(event) : null
+  if ("response" in event) return numbered({ ...event, response: shownResponse(event.response, reasoning) })
+  if (!("item" in event)) return numbered(event)
+  const item = shownOutput(event.item, reasoning)
+  return item && numbered({ ...event, item })
 }
 
-/** Gives the items of one stream the places that they have without what the model thinks. */
-export const makeShownPlaces = (): ((event: EventBody) => EventBody) => {
+const asItIs = (event: EventBody): EventBody => event
+
+/** Gives the items of one stream the places that they have without what is not shown. */
+export const makeShownPlaces = (reasoning: ReasoningShown = "off"): ((event: EventBody) => EventBody) => {
+  if (reasoning !== "off") return asItIs
   const hidden = new Set<number>()
   return (event) => {
     if (!("output_index" in event)) return event

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { IncompleteReason, type OutputItem } from "../domain/Conversation.ts"
 import { ConversationId, ResponseId } from "../domain/Ids.ts"
-import { OwnOutputItem, shownOutputs, type ShownOutputItem } from "./ShownItem.ts"
+import { OwnOutputItem, type ReasoningShown, shownOutputs, type ShownOutputItem } from "./ShownItem.ts"
 
 /** As counted by the model's provider, or estimated if it doesn't count. */
 export const ResponseUsage = Schema.Struct({
@@ -81,9 +81,9 @@ export interface ResponseObject extends Omit<typeof ResponseObject.Type, "output
 }
 
 /** The response as clients see it. */
-export const shownResponse = (response: ResponseObject): ShownResponse => ({
+export const shownResponse = (response: ResponseObject, reasoning: ReasoningShown): ShownResponse => ({
   ...response,
-  output: shownOutputs(response.output),
+  output: shownOutputs(response.output, reasoning),
   usage: response.usage && shownUsage(response.usage)
 })
 export interface ShownResponse extends Omit<typeof ResponseObject.Type, "output"> {

@@ -8,7 +8,8 @@ import {
   InputMessage,
   McpCall,
   type OutputItem,
-  OutputMessage
+  OutputMessage,
+  ReasoningItem
 } from "../domain/Conversation.ts"
 
 /** Items as clients see them: without what only the service reads. */
@@ -18,13 +19,33 @@ const ShownFunctionCall = FunctionCall.mapFields(Struct.omit(hiddenOfCalls)).ann
   identifier: "FunctionCall"
 })
 
-/** The items of an answer to a request that knows no functions of its own. */
-export const OwnOutputItem = Schema.Union([OutputMessage, ShownMcpCall, FileSearchCall]).annotate({
-  identifier: "OutputItem"
+const ShownReasoning = Schema.Struct({
+  id: ReasoningItem.fields.id,
+  type: ReasoningItem.fields.type,
+  status: ReasoningItem.fields.status,
+  /** Empty if the model's server shows nothing of it. */
+  summary: Schema.Array(Schema.Struct({ type: Schema.Literal("summary_text"), text: Schema.String }))
+}).annotate({
+  identifier: "Reasoning",
+  description: "What the model thought. Only where the operator has it shown (`PARLEY_V1_REASONING`)."
 })
 
+/** The items of an answer to a request that knows no functions of its own. */
+export const OwnOutputItem = Schema.Union([
+  OutputMessage,
+  ShownMcpCall,
+  FileSearchCall,
+  ShownReasoning
+]).annotate({ identifier: "OutputItem" })
+
 /** All items that an answer may have. */
-export const ShownOutputItem = Schema.Union([OutputMessage, ShownMcpCall, FileSearchCall, ShownFunctionCall])
+export const ShownOutputItem = Schema.Union([
+  OutputMessage,
+  ShownMcpCall,
+  FileSearchCall,
+  ShownFunctionCall,
+  ShownReasoning
+])
 
 /** All items that a turn may have been asked. */
 export const ShownInputItem = Schema.Union([
@@ -35,8 +56,36 @@ export const ShownInputItem = Schema.Union([
   FunctionCallOutput
 ])
 
-/** The item without what only the service reads; null for what the model thought. */
-export const shownOutput = (item: OutputItem): typeof ShownOutputItem.Type | null => {
+/** What is shown of what a model thinks: nothing, items when they are done, or each piece as well. */
+export type ReasoningShown = "off" | "shown" | "streamed"
+
+const shownReasoning = ({ id, status, text, type }: ReasoningItem): typeof ShownReasoning.Type => ({
+  id,
+  type,
+  status,
+  summary: text === "" ? [] : [{ type: "summary_text", text }]
+})
+
+/** The item without what only the service reads; null for what the model thought, unless that is shown. */
+export const shownOutput = (
+  item: OutputItem,
+  reasoning: ReasoningShown
+): typeof ShownOutputItem.Type | null => {
+  switch (item.type) {
+    case "mcp_call":
+      return Struct.omit(item, hiddenOfCalls)
+    case "function_call":
+      return Struct.omit(item, hiddenOfCalls)
+    case "reasoning":
+      return reasoning === "off" ? null : shownReasoning(item)
+    case "message":
+    case "file_search_call":
+      return item
+  }
+}
+
+/** The same for an item that a turn was asked. What the model thought is not among what was asked. */
+const shownInput = (item: InputItem): typeof ShownInputItem.Type | null => {
   switch (item.type) {
     case "mcp_call":
       return Struct.omit(item, hiddenOfCalls)
@@ -45,18 +94,15 @@ export const shownOutput = (item: OutputItem): typeof ShownOutputItem.Type | nul
     case "reasoning":
       return null
     case "message":
+    case "function_call_output":
     case "file_search_call":
       return item
   }
 }
 
-/** The same for an item that a turn was asked. */
-const shownInput = (item: InputItem): typeof ShownInputItem.Type | null =>
-  item.type === "message" || item.type === "function_call_output" ? item : shownOutput(item)
-
 /** The items of an answer that are shown, in their order. */
-export const shownOutputs = (items: ReadonlyArray<OutputItem>) =>
-  items.flatMap((item) => shownOutput(item) ?? [])
+export const shownOutputs = (items: ReadonlyArray<OutputItem>, reasoning: ReasoningShown) =>
+  items.flatMap((item) => shownOutput(item, reasoning) ?? [])
 
 /** The same for what a turn was asked. */
 export const shownInputs = (items: ReadonlyArray<InputItem>) =>

@@ -1,7 +1,6 @@
 import { Effect, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import type { ReadConversationBody } from "../admin/DataApi.ts"
-import type { InputItem, OutputItem } from "../domain/Conversation.ts"
 import { ConversationId } from "../domain/Ids.ts"
 import { type After, askForAll, askServer } from "./AdminClient.ts"
 import * as Parameter from "./CliParameters.ts"
@@ -42,13 +41,15 @@ const listConversations = command(
 /** Line feeds stay, for the text of an answer has several lines. */
 const printableLines = (text: string): string => text.split("\n").map(printable).join("\n")
 
-const shownPart = (part: (InputItem & { readonly type: "message" })["content"][number]): string => {
+type ShownItem = ReadConversationBody["data"][number]["input" | "output"][number]
+
+const shownPart = (part: (ShownItem & { readonly type: "message" })["content"][number]): string => {
   if (part.type === "input_image") return "[image]"
   return part.type === "input_file" ? `[file ${part.file_id}]` : part.text
 }
 
 /** What a person can read of an item. */
-const itemText = (item: InputItem | OutputItem): string =>
+const itemText = (item: ShownItem): string =>
   item.type === "message" ? item.content.map(shownPart).join("\n") : `[${item.type}]`
 
 const turnText = ({ created_at, input, model, output, position }: ReadConversationBody["data"][number]) =>

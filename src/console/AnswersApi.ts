@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiSchema } from "effect/http-api"
 import { ConversationObject } from "../api/ConversationObject.ts"
 import { Title } from "../api/ConversationsApi.ts"
 import { Conflict } from "../api/ErrorEnvelope.ts"
-import { ResponseEvent } from "../api/ResponseEvent.ts"
+import { AnswerEvent } from "../api/ResponseEvent.ts"
 import { ConversationId, FileId, ImageId, ProjectId, ResponseId } from "../domain/Ids.ts"
 import { StorableText } from "../domain/StorableText.ts"
 
@@ -45,7 +45,7 @@ export type Question = typeof Question.Type
 
 const ofConversation = { conversation_id: ConversationId }
 const ofResponse = { ...ofConversation, response_id: ResponseId }
-const events = HttpApiSchema.StreamSse({ data: ResponseEvent })
+const events = HttpApiSchema.StreamSse({ data: AnswerEvent })
 
 /** What the web application does with conversations beyond the public interface. */
 export const ownConversationEndpoints = [

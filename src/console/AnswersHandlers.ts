@@ -33,7 +33,7 @@ export const AnswersHandlers = HttpApiBuilder.group(
     const follow = (job: ResponseJob) =>
       streams.respond(background.follow(job), {
         headers: { "x-response-id": job.responseId, "x-conversation-id": job.conversationId ?? "" },
-        writing: makeWriting()
+        writing: makeWriting("streamed")
       })
 
     const find = Effect.fnUntraced(function* ({ conversation_id, response_id }: OfResponse) {

@@ -16,7 +16,7 @@ export const ConversationsHandlers = HttpApiBuilder.group(
     const policy = yield* Policy
 
     return handlers.handleAll({
-      ...(yield* makeConversationsHandlers),
+      ...(yield* makeConversationsHandlers("shown")),
       create: Effect.fnUntraced(function* ({ payload }) {
         const { userId } = yield* CurrentUser
         const { instructions = "", project_id: projectId = null, title = null } = payload

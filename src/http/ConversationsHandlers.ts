@@ -9,7 +9,7 @@ import type {
 } from "../api/ConversationObject.ts"
 import { pageConversationsDefault, pageTurnsDefault } from "../api/ConversationsApi.ts"
 import { shownUsage } from "../api/ResponseObject.ts"
-import { shownInputs, shownOutputs } from "../api/ShownItem.ts"
+import { type ReasoningShown, shownInputs, shownOutputs } from "../api/ShownItem.ts"
 import { ClientConversations } from "../conversations/ClientConversations.ts"
 import type {
   FoundConversation,
@@ -24,6 +24,7 @@ import { incompleteDetails } from "../domain/Conversation.ts"
 import type { ConversationId, ProjectId, ResponseId } from "../domain/Ids.ts"
 import { Policy } from "../plans/Policy.ts"
 import { usageOf } from "../responses/TurnDetails.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
 import { enveloped } from "./ErrorBoundary.ts"
 
 const millis = DateTime.toEpochMillis
@@ -44,21 +45,17 @@ const foundObject = ({ match, ...conversation }: FoundConversation): Conversatio
   ...(match === undefined ? {} : { match: match && { response_id: match.responseId, text: match.text } })
 })
 
-const turnObject = ({
-  createdAt,
-  details,
-  input,
-  model,
-  output,
-  responseId
-}: ShownTurn): ConversationTurn => ({
+const turnObject = (
+  { createdAt, details, input, model, output, responseId }: ShownTurn,
+  reasoning: ReasoningShown
+): ConversationTurn => ({
   id: responseId,
   object: "conversation.turn",
   created_at: details?.createdAt ?? millis(createdAt),
   completed_at: details?.completedAt ?? millis(createdAt),
   model,
   input: shownInputs(input),
-  output: shownOutputs(output),
+  output: shownOutputs(output, reasoning),
   incomplete_details: incompleteDetails(details?.incompleteReason ?? null, output),
   usage: details?.usage == null ? null : shownUsage(usageOf(details.usage))
 })
@@ -80,12 +77,15 @@ const unansweredObject = ({
   message
 })
 
-const conversationDetail = (conversation: OpenedConversation): ConversationDetail => ({
+const conversationDetail = (
+  conversation: OpenedConversation,
+  reasoning: ReasoningShown
+): ConversationDetail => ({
   ...conversationObject(conversation),
   instructions: conversation.systemMessage,
   turns: {
     object: "list",
-    data: conversation.turns.map(turnObject),
+    data: conversation.turns.map((turn) => turnObject(turn, reasoning)),
     has_more: conversation.hasMore,
     first_id: conversation.turns[0]?.responseId ?? null,
     last_id: conversation.turns.at(-1)?.responseId ?? null
@@ -117,7 +117,7 @@ interface Changes {
 }
 
 /** What answers the endpoints of conversations, with a key and in the web application. */
-export const makeConversationsHandlers = Effect.gen(function* () {
+export const makeConversationsHandlers = Effect.fnUntraced(function* (reasoning: ReasoningShown) {
   const conversations = yield* ListedConversations
   const removed = yield* ClientConversations
   const policy = yield* Policy
@@ -144,7 +144,8 @@ export const makeConversationsHandlers = Effect.gen(function* () {
       const { userId } = yield* CurrentUser
       const { limit = pageTurnsDefault, ...before } = query
       return conversationDetail(
-        yield* conversations.open(userId, params.conversation_id, { ...before, limit })
+        yield* conversations.open(userId, params.conversation_id, { ...before, limit }),
+        reasoning
       )
     }, enveloped),
     update: Effect.fnUntraced(function* ({
@@ -169,6 +170,7 @@ export const ConversationsHandlers = HttpApiBuilder.group(
   Api,
   "conversations",
   Effect.fn(function* (handlers) {
-    return handlers.handleAll(yield* makeConversationsHandlers)
+    const { reasoningOnV1 } = (yield* AppConfig).models
+    return handlers.handleAll(yield* makeConversationsHandlers(reasoningOnV1))
   })
 )

@@ -6,6 +6,7 @@ import type { CreateResponseBody } from "../api/CreateResponse.ts"
 import { ignoredFieldHeaders } from "../api/IgnoredFields.ts"
 import { shownResponse } from "../api/ResponseObject.ts"
 import { Responses } from "../responses/Responses.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
 import { Drain } from "./Drain.ts"
 import { enveloped } from "./ErrorBoundary.ts"
 import { makeWriting, EventStreams } from "./Sse.ts"
@@ -41,6 +42,7 @@ export const makeCreateResponse = Effect.gen(function* () {
   const responses = yield* Responses
   const drain = yield* Drain
   const streams = yield* EventStreams
+  const { reasoningOnV1 } = (yield* AppConfig).models
 
   return Effect.fnUntraced(function* ({ payload, request }: CreateRequest) {
     const headersOf = (conversationId: string) => ({
@@ -49,10 +51,13 @@ export const makeCreateResponse = Effect.gen(function* () {
     })
     if (wantsStream(payload.stream, request.headers)) {
       const { conversationId, events } = yield* Effect.raceFirst(responses.create(payload), drain.cutoff)
-      return yield* streams.respond(events, { headers: headersOf(conversationId), writing: makeWriting() })
+      return yield* streams.respond(events, {
+        headers: headersOf(conversationId),
+        writing: makeWriting(reasoningOnV1)
+      })
     }
     const response = yield* Effect.raceFirst(responses.answer(payload), drain.cutoff)
-    return HttpServerResponse.jsonUnsafe(shownResponse(response), {
+    return HttpServerResponse.jsonUnsafe(shownResponse(response, reasoningOnV1), {
       headers: headersOf(response.conversation_id)
     })
   }, enveloped)

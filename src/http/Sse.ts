@@ -3,6 +3,7 @@ import { HttpServerResponse } from "effect/http"
 import type { ErrorBody } from "../api/ErrorEnvelope.ts"
 import { describe, defect, type Expected, type Failure } from "../api/Failure.ts"
 import { errorEvent, type EventBody, makeShownPlaces, shownEvent } from "../api/ResponseEvent.ts"
+import type { ReasoningShown } from "../api/ShownItem.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { openStreams } from "../telemetry/Instruments.ts"
@@ -23,20 +24,24 @@ const escapeLineEnds = (json: string): string =>
     : json
 
 /** Nearly all events are deltas. Their JSON is built by hand: a property test compares it with the schema's encoding. */
-const dataOf = (event: EventBody, sequenceNumber: number): string | null => {
+const dataOf = (event: EventBody, sequenceNumber: number, reasoning: ReasoningShown): string | null => {
   if (event.type === "response.output_text.delta")
     return (
       `{"type":"response.output_text.delta","sequence_number":${sequenceNumber},"item_id":"${event.item_id}",` +
       `"output_index":${event.output_index},"content_index":${event.content_index},` +
       `"delta":${escapeLineEnds(JSON.stringify(event.delta))},"logprobs":[]}`
     )
-  const shown = shownEvent(event, sequenceNumber)
+  const shown = shownEvent(event, sequenceNumber, reasoning)
   return shown && escapeLineEnds(JSON.stringify(shown))
 }
 
-/** A frame as `/v1` writes it; "" for what the model thinks. */
-export const frame = (event: EventBody, sequenceNumber: number): string => {
-  const data = dataOf(event, sequenceNumber)
+/** A frame as `/v1` writes it; "" for what is not shown. */
+export const frame = (
+  event: EventBody,
+  sequenceNumber: number,
+  reasoning: ReasoningShown = "off"
+): string => {
+  const data = dataOf(event, sequenceNumber, reasoning)
   return data === null ? "" : `event: message\ndata: ${data}\n\n`
 }
 
@@ -59,12 +64,12 @@ export interface Writing {
   readonly end: string
 }
 
-/** As `/v1` writes it. */
-export const makeWriting = (): Writing => {
-  const placed = makeShownPlaces()
+/** As `/v1` writes it, with what is shown of what the model thinks. */
+export const makeWriting = (reasoning: ReasoningShown): Writing => {
+  const placed = makeShownPlaces(reasoning)
   let sequenceNumber = 0
   const event = (one: EventBody) => {
-    const written = frame(placed(one), sequenceNumber)
+    const written = frame(placed(one), sequenceNumber, reasoning)
     if (written !== "") sequenceNumber++
     return written
   }

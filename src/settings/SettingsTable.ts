@@ -131,7 +131,10 @@ export const settingsTable = {
       "Which model is tried first, from 0, the cheapest that is eligible, to 100, the best one"),
     reasoning: setting("PARLEY_REASONING", Text.oneOf(["keep", "turn", "off"]), "keep",
       "What becomes of what models think: `keep` stores it with the turn, so that it goes back to the same model later; `turn` " +
-      "forgets it when the answer is complete; `off` doesn't show it either")
+      "forgets it when the answer is complete; `off` doesn't show it either"),
+    reasoningOnV1: setting("PARLEY_V1_REASONING", Text.oneOf(["off", "shown"]), "off",
+      "Whether /v1 shows what models think: `shown` has items of the type `reasoning` in the output, which the interface specification doesn't " +
+      "have; /openai/v1 shows it in any case")
   },
   usage: {
     dailyTokens: optional("PARLEY_DAILY_TOKENS", Text.wholeNumber(0, tokensMax), "1000000",

@@ -206,3 +206,39 @@ layer(TestApp.layer({ models: { reasoning: "off" } }), { excludeTestServices: tr
     )
   }
 )
+
+layer(TestApp.layer({ models: { reasoningOnV1: "shown" } }), { excludeTestServices: true })(
+  "what a model thinks, if it is shown on /v1",
+  (it) => {
+    it.effect("is an item of the output, whole, streamed and in the conversation, and no event more", () =>
+      Effect.gen(function* () {
+        yield* useTools
+        const model = yield* ScriptedModel
+        const answer = Stream.fromIterable([
+          ...thought("I add.", "secret"),
+          text("5"),
+          { type: "finish", reason: "stop", usage: scriptedUsage }
+        ] satisfies ReadonlyArray<ModelPart>)
+        yield* model.next(answer, answer)
+        const whole = responseOf(yield* post("/v1/responses", { input: "2+3?", stream: false }))
+        const [reasoning, message] = whole.output
+        const summary = [{ type: "summary_text", text: "I add." }]
+        assert.deepInclude(reasoning as object, { type: "reasoning", status: "completed", summary })
+        assert.strictEqual(message?.type, "message")
+        const { alice, url } = yield* TestApp
+        const read = yield* call(`${url}/v1/conversations/${whole.conversation_id}`, { key: alice.key })
+        const { turns } = JSON.parse(read.text) as { turns: { data: ReadonlyArray<{ output: unknown }> } }
+        assert.deepStrictEqual(turns.data[0]?.output, whole.output)
+
+        const streamed = yield* post("/v1/responses", { input: "2+3?", stream: true })
+        const { items } = assertGrammar(eventsOf(streamed.text))
+        assert.deepStrictEqual(
+          items.map(({ type }) => type),
+          ["reasoning", "message"]
+        )
+        assert.notInclude(streamed.text, "reasoning_text")
+        for (const reply of [read, streamed]) assert.notInclude(reply.text, "secret")
+      })
+    )
+  }
+)

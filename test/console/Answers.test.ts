@@ -3,8 +3,10 @@ import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Redacted, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import unansweredQuestions from "../../migrations/0028_unanswered_questions.ts"
+import { AnswerEvent } from "../../src/api/ResponseEvent.ts"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
 import type { UserId } from "../../src/domain/Ids.ts"
+import type { ModelPart } from "../../src/domain/ModelCall.ts"
 import { Projects } from "../../src/retrieval/Projects.ts"
 import { Usage } from "../../src/usage/Usage.ts"
 import { someFile } from "../retrieval/fixtures.ts"
@@ -12,8 +14,8 @@ import { failure, finish, says, ScriptedModel, text } from "../support/ScriptedM
 import { TestApp } from "../support/TestApp.ts"
 import { until } from "../support/until.ts"
 import { upload } from "../support/Uploads.ts"
-import { errorOf, eventsOf } from "../support/Wire.ts"
-import { type SomeUser, someUser } from "./OwnConversations.ts"
+import { errorOf, eventsOf, framesOf } from "../support/Wire.ts"
+import { decoded, type SomeUser, someUser } from "./OwnConversations.ts"
 
 const png = new Uint8Array(
   Buffer.from("89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489000000204944415400", "hex")
@@ -80,6 +82,48 @@ layer(TestApp.layer({ conversations: { turnWaitSeconds: 1 } }), {
       const prompt = yield* lastPrompt
       for (const words of ["Be brief.", "On the shelf.", "Sure?"]) assert.include(prompt, words)
       assert.strictEqual((yield* user.get(id)).title, "Where is the manual?")
+    })
+  )
+
+  it.effect("streams what the model thinks, piece by piece and as an item, and shows it later", () =>
+    Effect.gen(function* () {
+      const user = yield* someUser
+      const model = yield* ScriptedModel
+      const { id } = yield* user.create()
+      const reasoning = { text: "I look.", opaque: { origin: "o", data: "secret" } }
+      yield* model.next(
+        Stream.fromIterable([
+          { type: "reasoning_text", text: "I " },
+          { type: "reasoning_text", text: "look." },
+          { type: "reasoning", reasoning },
+          text("On the shelf."),
+          finish()
+        ] satisfies ReadonlyArray<ModelPart>)
+      )
+      const reply = yield* user.ask(id, { input: "Where?" })
+      const events = yield* Effect.forEach(framesOf(reply.text), (frame) =>
+        decoded(AnswerEvent, frame.slice("event: message\ndata: ".length))
+      )
+      assert.deepStrictEqual(
+        events.map(({ sequence_number }) => sequence_number),
+        events.map((_, index) => index)
+      )
+      assert.deepStrictEqual(
+        events.flatMap((event) => ("delta" in event ? [[event.type, event.output_index, event.delta]] : [])),
+        [
+          ["response.reasoning_text.delta", 0, "I "],
+          ["response.reasoning_text.delta", 0, "look."],
+          ["response.output_text.delta", 1, "On the shelf."]
+        ]
+      )
+      const last = events.at(-1)
+      assert(last?.type === "response.completed")
+      const [thought] = last.response.output
+      const summary = [{ type: "summary_text" as const, text: "I look." }]
+      assert.deepInclude(thought, { type: "reasoning", status: "completed", summary })
+      const { turns } = yield* user.get(id)
+      assert.deepStrictEqual(turns.data[0]?.output, last.response.output)
+      assert.notInclude(reply.text, "secret")
     })
   )
 

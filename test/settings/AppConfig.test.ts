@@ -108,6 +108,7 @@ describe("settings that are given", () => {
         OPENAI_MODEL: "some-model",
         PARLEY_ROUTER_BALANCE: "70",
         PARLEY_REASONING: "turn",
+        PARLEY_V1_REASONING: "shown",
         PARLEY_FILES_STORE: "S3",
         PARLEY_FILES_MOVE_TO: "postgres",
         PARLEY_FILES_DIRECTORY_SHARED: "true",

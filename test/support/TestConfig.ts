@@ -83,6 +83,7 @@ export const testConfig = (overrides: SettingsOverrides = {}): Settings => ({
     retrySeconds: 3,
     fallbackSeconds: 10,
     balance: 50,
+    reasoningOnV1: "off",
     reasoning: "keep",
     ...overrides.models
   },

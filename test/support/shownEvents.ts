@@ -11,7 +11,7 @@ export const shownEvents = (events: ReadonlyArray<EventBody>): ReadonlyArray<Res
   const shown: Array<ResponseEvent> = []
   for (const event of events) {
     const one = shownEvent(placed(event), shown.length)
-    if (one !== null) shown.push(one)
+    if (one !== null && one.type !== "response.reasoning_text.delta") shown.push(one)
   }
   return shown
 }

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { ResponseEvent } from "../../../../src/api/ResponseEvent.ts"
+import { type AnswerEvent, ResponseEvent } from "../../../../src/api/ResponseEvent.ts"
 import { startedResponse } from "../../../../src/api/ResponseObject.ts"
 import type { ShownOutputItem } from "../../../../src/api/ShownItem.ts"
 import {
@@ -91,6 +91,31 @@ const begun = [
 ]
 
 describe("An answer that arrives", () => {
+  it("doesn't show what the model thinks, and has its text behind it", () => {
+    const reasoning: OutputItem = { id: itemId(7), type: "reasoning", status: "in_progress", summary: [] }
+    const thought: ReadonlyArray<AnswerEvent> = [
+      {
+        type: "response.output_item.added",
+        sequence_number: 0,
+        output_index: 0,
+        item: reasoning
+      },
+      {
+        type: "response.reasoning_text.delta",
+        sequence_number: 1,
+        item_id: reasoning.id,
+        output_index: 0,
+        content_index: 0,
+        delta: "I look."
+      }
+    ]
+    assert.deepStrictEqual(thought.reduce(answerAfter, noAnswer), noAnswer)
+    assert.deepStrictEqual(
+      after([{ type: "response.output_item.done", output_index: 0, item: reasoning }, ...begun]).pieces,
+      after(begun).pieces
+    )
+  })
+
   it("has its searches, its calls and its text, in their order", () => {
     const answer = after(begun)
     assert.deepStrictEqual(

@@ -1,4 +1,4 @@
-import type { ResponseEvent } from "../../../../../api/ResponseEvent.ts"
+import type { AnswerEvent } from "../../../../../api/ResponseEvent.ts"
 import type { ShownOutputItem } from "../../../../../api/ShownItem.ts"
 import type { IncompleteReason } from "../../../../../domain/Conversation.ts"
 import type { ResponseId } from "../../../../../domain/Ids.ts"
@@ -60,7 +60,7 @@ const sourceOf = (result: FoundResults[number], index: number): Source => {
   }
 }
 
-/** Null for what only programs have to do with. */
+/** Null for what the page doesn't show: what the model thought. */
 export const pieceOf = (item: OutputItem): Piece | null => {
   switch (item.type) {
     case "message":
@@ -90,6 +90,8 @@ export const pieceOf = (item: OutputItem): Piece | null => {
         result: "",
         hasFailed: false
       }
+    case "reasoning":
+      return null
   }
 }
 
@@ -146,7 +148,7 @@ const withText = (pieces: ReadonlyArray<Piece>, id: string, delta: string): Read
 }
 
 /** The answer after one more event of its stream. */
-export const answerAfter = (answer: Answer, event: ResponseEvent): Answer => {
+export const answerAfter = (answer: Answer, event: AnswerEvent): Answer => {
   switch (event.type) {
     case "response.created":
       return { ...noAnswer, id: event.response.id, model: event.response.model }

@@ -1,7 +1,7 @@
 import { infiniteQueryOptions } from "@tanstack/react-query"
 import { Effect, Stream } from "effect"
 import type { ConversationDetail } from "../../../../../api/ConversationObject.ts"
-import type { ResponseEvent } from "../../../../../api/ResponseEvent.ts"
+import type { AnswerEvent } from "../../../../../api/ResponseEvent.ts"
 import type { ConversationId, ResponseId } from "../../../../../domain/Ids.ts"
 import { ask, asking, askForStream } from "../../../client/ask.ts"
 import type { ConsoleClient } from "../../../client/consoleClient.ts"
@@ -32,11 +32,11 @@ export const conversationQuery = (id: ConversationId) =>
     getNextPageParam: ({ turns }: ConversationDetail) => (turns.has_more ? turns.first_id : null)
   })
 
-type Events = Stream.Stream<ResponseEvent, unknown>
+type Events = Stream.Stream<AnswerEvent, unknown>
 
 const follow =
   (request: (client: ConsoleClient) => Effect.Effect<Events, unknown>) =>
-  (signal: AbortSignal, show: (event: ResponseEvent) => void): Promise<void> =>
+  (signal: AbortSignal, show: (event: AnswerEvent) => void): Promise<void> =>
     askForStream(
       (client) =>
         Effect.flatMap(request(client), (events) =>

@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from "react"
 import type { UnansweredQuestion } from "../../../../../api/ConversationObject.ts"
-import type { ResponseEvent } from "../../../../../api/ResponseEvent.ts"
+import type { AnswerEvent } from "../../../../../api/ResponseEvent.ts"
 import type { ConversationId, ResponseId } from "../../../../../domain/Ids.ts"
 import type { Question as Asked } from "../../../../AnswersApi.ts"
 import { queries } from "../../../client/queries.ts"
@@ -62,7 +62,7 @@ const reload = (id: ConversationId) =>
     queries.invalidateQueries({ queryKey: limitsQuery.queryKey })
   ])
 
-type Follow = (signal: AbortSignal, show: (event: ResponseEvent) => void) => Promise<void>
+type Follow = (signal: AbortSignal, show: (event: AnswerEvent) => void) => Promise<void>
 
 const isRefusal = (error: unknown): boolean => requestFailed(error).code !== "unreachable"
 
