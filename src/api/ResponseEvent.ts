@@ -1,9 +1,16 @@
 import { Schema } from "effect"
-import { type OutputItem, OutputText } from "../domain/Conversation.ts"
+import type { OutputItem } from "../domain/Conversation.ts"
 import { ItemId } from "../domain/Ids.ts"
 import { ErrorBody } from "./ErrorEnvelope.ts"
 import { ResponseObject, type ShownResponse, shownResponse } from "./ResponseObject.ts"
-import { OwnOutputItem, type ReasoningShown, shownOutput, type ShownOutputItem } from "./ShownItem.ts"
+import {
+  OwnOutputItem,
+  type ReasoningShown,
+  shownOutput,
+  type ShownOutputItem,
+  ShownText,
+  shownText
+} from "./ShownItem.ts"
 
 /** The events of a streamed response. Source: specification, Events; wire contract, section 2. */
 
@@ -31,7 +38,7 @@ export const ResponseEvent = Schema.Union([
   event("ContentPartAddedEvent", {
     type: Schema.Literal("response.content_part.added"),
     ...part,
-    part: OutputText
+    part: ShownText
   }),
   event("OutputTextDeltaEvent", {
     type: Schema.Literal("response.output_text.delta"),
@@ -88,8 +95,13 @@ export interface ReasoningDelta {
   readonly delta: string
 }
 
+/** A piece of the text by which the model refuses to answer. On `/v1` it is text. */
+export interface RefusalDelta extends Omit<ReasoningDelta, "type"> {
+  readonly type: "response.refusal.delta"
+}
+
 /** An event of the core. Delivery adds its number, and leaves out what only the service reads. */
-export type EventBody = ShownBody | ReasoningDelta
+export type EventBody = ShownBody | ReasoningDelta | RefusalDelta
 type ShownBody = WithoutNumber<EventOf<typeof ResponseEvent.Type, OutputItem, ResponseObject>>
 
 /** Whether no event follows this one. */
@@ -108,9 +120,16 @@ export const shownEvent = (
   sequenceNumber: number,
   reasoning: ReasoningShown = "off"
 ): AnswerEvent | null => {
+  if (event.type === "response.refusal.delta")
+    return shownEvent(
+      { ...event, type: "response.output_text.delta", logprobs: [] },
+      sequenceNumber,
+      reasoning
+    )
   const numbered = <E extends { readonly type: string }>(one: E) =>
     Object.assign({ type: one.type, sequence_number: sequenceNumber }, one)
   if (event.type === "response.reasoning_text.delta") return reasoning === "streamed" ? numbered(event) : null
+  if (event.type === "response.content_part.added") return numbered({ ...event, part: shownText(event.part) })
   if ("response" in event) return numbered({ ...event, response: shownResponse(event.response, reasoning) })
   if (!("item" in event)) return numbered(event)
   const item = shownOutput(event.item, reasoning)

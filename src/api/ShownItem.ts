@@ -4,15 +4,32 @@ import {
   FunctionCall,
   FunctionCallOutput,
   hiddenOfCalls,
+  InputFile,
+  InputImage,
   type InputItem,
   InputMessage,
+  InputText,
   McpCall,
   type OutputItem,
   OutputMessage,
+  OutputText,
   ReasoningItem
 } from "../domain/Conversation.ts"
 
 /** Items as clients see them: without what only the service reads. */
+
+/** A refusal is text like any other. */
+export const ShownText = OutputText.mapFields(Struct.omit(["isRefusal"])).annotate({
+  identifier: "OutputText"
+})
+
+const ShownMessage = OutputMessage.mapFields(Struct.assign({ content: Schema.Array(ShownText) })).annotate({
+  identifier: "OutputMessage"
+})
+
+const ShownInputMessage = InputMessage.mapFields(
+  Struct.assign({ content: Schema.Array(Schema.Union([InputText, InputFile, InputImage, ShownText])) })
+)
 
 const ShownMcpCall = McpCall.mapFields(Struct.omit(hiddenOfCalls)).annotate({ identifier: "McpCall" })
 const ShownFunctionCall = FunctionCall.mapFields(Struct.omit(hiddenOfCalls)).annotate({
@@ -32,7 +49,7 @@ const ShownReasoning = Schema.Struct({
 
 /** The items of an answer to a request that knows no functions of its own. */
 export const OwnOutputItem = Schema.Union([
-  OutputMessage,
+  ShownMessage,
   ShownMcpCall,
   FileSearchCall,
   ShownReasoning
@@ -40,7 +57,7 @@ export const OwnOutputItem = Schema.Union([
 
 /** All items that an answer may have. */
 export const ShownOutputItem = Schema.Union([
-  OutputMessage,
+  ShownMessage,
   ShownMcpCall,
   FileSearchCall,
   ShownFunctionCall,
@@ -49,7 +66,7 @@ export const ShownOutputItem = Schema.Union([
 
 /** All items that a turn may have been asked. */
 export const ShownInputItem = Schema.Union([
-  InputMessage,
+  ShownInputMessage,
   ShownMcpCall,
   FileSearchCall,
   ShownFunctionCall,
@@ -58,6 +75,10 @@ export const ShownInputItem = Schema.Union([
 
 /** What is shown of what a model thinks: nothing, items when they are done, or each piece as well. */
 export type ReasoningShown = "off" | "shown" | "streamed"
+
+const isRefusal = (part: object): boolean => "isRefusal" in part
+
+export const shownText = (part: OutputText): typeof ShownText.Type => Struct.omit(part, ["isRefusal"])
 
 const shownReasoning = ({ id, status, text, type }: ReasoningItem): typeof ShownReasoning.Type => ({
   id,
@@ -79,6 +100,7 @@ export const shownOutput = (
     case "reasoning":
       return reasoning === "off" ? null : shownReasoning(item)
     case "message":
+      return item.content.some(isRefusal) ? { ...item, content: item.content.map(shownText) } : item
     case "file_search_call":
       return item
   }
@@ -87,13 +109,19 @@ export const shownOutput = (
 /** The same for an item that a turn was asked. What the model thought is not among what was asked. */
 const shownInput = (item: InputItem): typeof ShownInputItem.Type | null => {
   switch (item.type) {
+    case "message":
+      return item.content.some(isRefusal)
+        ? {
+            ...item,
+            content: item.content.map((part) => (part.type === "output_text" ? shownText(part) : part))
+          }
+        : item
     case "mcp_call":
       return Struct.omit(item, hiddenOfCalls)
     case "function_call":
       return Struct.omit(item, hiddenOfCalls)
     case "reasoning":
       return null
-    case "message":
     case "function_call_output":
     case "file_search_call":
       return item

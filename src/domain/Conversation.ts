@@ -47,7 +47,9 @@ export const OutputText = Schema.Struct({
   type: Schema.Literal("output_text"),
   text: Schema.String,
   annotations: Schema.Array(FileCitation),
-  logprobs: Schema.Array(Schema.Unknown)
+  logprobs: Schema.Array(Schema.Unknown),
+  /** Whether the model says here that it refuses to answer. */
+  isRefusal: Schema.optionalKey(Schema.Literal(true))
 }).annotate({ identifier: "OutputText" })
 export type OutputText = typeof OutputText.Type
 
@@ -203,6 +205,12 @@ export const withoutReasoning = (output: ReadonlyArray<OutputItem>): ReadonlyArr
     if (item.type === "mcp_call") return [Struct.omit(item, ["opaque"])]
     return [item.type === "function_call" ? Struct.omit(item, ["opaque"]) : item]
   })
+
+/** All text of the messages, which is all deltas. */
+export const outputText = (output: ReadonlyArray<OutputItem>): string => output.map(messageText).join("")
+
+const messageText = (item: OutputItem): string =>
+  item.type === "message" ? item.content.map(({ text }) => text).join("") : ""
 
 /** What cut an answer short. */
 export const CutReason = Schema.Literals(["max_output_tokens", "content_filter", "token_limit"])

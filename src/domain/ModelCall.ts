@@ -176,7 +176,12 @@ export type EndReason = FinishReason | "token_limit"
  * what the model thinks, and `reasoning` the whole of it, before what it led to. What is thought behind the first call stands in the calls.
  */
 export type ModelPart =
-  | { readonly type: "text"; readonly text: string }
+  | {
+      readonly type: "text"
+      readonly text: string
+      /** Whether the text says that the model refuses to answer, where its server tells. */
+      readonly isRefusal?: true
+    }
   | { readonly type: "reasoning_text"; readonly text: string }
   | { readonly type: "reasoning"; readonly reasoning: Reasoning }
   | { readonly type: "tool_call"; readonly call: ToolCall }

@@ -13,12 +13,8 @@ export const missingEvents = (
   output.flatMap((item, index) => {
     const own = logged.filter((event) => "output_index" in event && event.output_index === index)
     const types = new Set(own.map(({ type }) => type))
-    const sent = own.map((event) => (event.type === "response.output_text.delta" ? event.delta : "")).join("")
+    const sent = own.map((event) => ("delta" in event ? event.delta : "")).join("")
     return itemEvents(item, index)
-      .map((event) =>
-        event.type === "response.output_text.delta"
-          ? { ...event, delta: event.delta.slice(sent.length) }
-          : event
-      )
+      .map((event) => ("delta" in event ? { ...event, delta: event.delta.slice(sent.length) } : event))
       .filter((event) => !types.has(event.type) || ("delta" in event && event.delta !== ""))
   })

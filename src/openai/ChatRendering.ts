@@ -9,7 +9,7 @@ import type {
 import { shownId } from "../api/openai/ProfileIds.ts"
 import type { EventBody } from "../api/ResponseEvent.ts"
 import type { ResponseObject, WholeUsage } from "../api/ResponseObject.ts"
-import { cutOf, type FunctionCall, type OutputItem } from "../domain/Conversation.ts"
+import { cutOf, type FunctionCall, type OutputItem, type OutputMessage } from "../domain/Conversation.ts"
 
 /**
  * The third rendering: from the core's events to an answer of Chat Completions. Of what the service's own tools do, only the text that
@@ -61,8 +61,16 @@ const finishReason = ({ incomplete_details, output }: ResponseObject): FinishRea
   return output.some(isFunctionCall) ? "tool_calls" : "stop"
 }
 
-const textsOf = (output: ReadonlyArray<OutputItem>): ReadonlyArray<string> =>
-  output.flatMap((item) => (item.type === "message" ? [item.content.map(({ text }) => text).join("")] : []))
+const isRefusing = ({ content }: OutputMessage): boolean =>
+  content.some(({ isRefusal }) => isRefusal === true)
+
+/** The texts of the messages: of those by which the model refuses to answer, or of the others. */
+const textsOf = (output: ReadonlyArray<OutputItem>, refusing: boolean): ReadonlyArray<string> =>
+  output.flatMap((item) =>
+    item.type === "message" && isRefusing(item) === refusing
+      ? [item.content.map(({ text }) => text).join("")]
+      : []
+  )
 
 /** What the model thought, as far as it is shown. */
 const thoughtsOf = (output: ReadonlyArray<OutputItem>): ReadonlyArray<string> =>
@@ -76,7 +84,8 @@ const calledFunction = ({ arguments: args, call_id, name }: FunctionCall) => ({
 
 /** A whole answer. */
 export const renderCompletion = (response: ResponseObject, view: ChatView): ChatCompletion => {
-  const texts = textsOf(response.output)
+  const texts = textsOf(response.output, false)
+  const refusals = textsOf(response.output, true)
   const written = texts.filter((text) => text !== "")
   const calls = response.output.filter(isFunctionCall).map(calledFunction)
   const thoughts = thoughtsOf(response.output).join(betweenTexts)
@@ -90,7 +99,7 @@ export const renderCompletion = (response: ResponseObject, view: ChatView): Chat
           role: "assistant",
           content: texts.length === 0 ? null : written.join(betweenTexts),
           ...(thoughts === "" ? {} : { reasoning_content: thoughts }),
-          refusal: null,
+          refusal: refusals.length === 0 ? null : refusals.join(betweenTexts),
           annotations: [],
           ...(calls.length === 0 ? {} : { tool_calls: calls })
         },
@@ -120,11 +129,16 @@ export const chatError = ({ code, message, param, type }: ErrorBody): ChatError 
   error: { message, type, code, param: param === "" ? null : param }
 })
 
+/** What precedes a piece of an item, behind the item whose piece was the last of its kind. */
+const separatorAfter = (last: string | null, itemId: string): string =>
+  last === null || last === itemId ? "" : betweenTexts
+
 /** Renders the events of one response, in their order, each as the chunks that stand for it. */
 export const makeChatRenderer = (view: ChatView): ((event: EventBody) => ReadonlyArray<ChatChunk>) => {
   let head: ReturnType<typeof headOf> | null = null
   let lastText: string | null = null
   let lastThought: string | null = null
+  let lastRefusal: string | null = null
   let calls = 0
 
   const chunk = (delta: Delta, finish: FinishReason | null): ReadonlyArray<ChatChunk> =>
@@ -141,7 +155,7 @@ export const makeChatRenderer = (view: ChatView): ((event: EventBody) => Readonl
 
   const textChunk = (itemId: string, text: string) => {
     if (text === "" && lastText !== null) return []
-    const separator = lastText === null || lastText === itemId ? "" : betweenTexts
+    const separator = separatorAfter(lastText, itemId)
     lastText = itemId
     return chunk({ content: separator + text }, null)
   }
@@ -153,8 +167,13 @@ export const makeChatRenderer = (view: ChatView): ((event: EventBody) => Readonl
         return chunk({ role: "assistant", content: "" }, null)
       case "response.output_text.delta":
         return textChunk(event.item_id, event.delta)
+      case "response.refusal.delta": {
+        const separator = separatorAfter(lastRefusal, event.item_id)
+        lastRefusal = event.item_id
+        return chunk({ refusal: separator + event.delta }, null)
+      }
       case "response.reasoning_text.delta": {
-        const separator = lastThought === null || lastThought === event.item_id ? "" : betweenTexts
+        const separator = separatorAfter(lastThought, event.item_id)
         lastThought = event.item_id
         return chunk({ reasoning_content: separator + event.delta }, null)
       }

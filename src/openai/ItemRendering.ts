@@ -1,7 +1,8 @@
 import { Struct } from "effect"
 import { type IdKind, shownId } from "../api/openai/ProfileIds.ts"
-import type { Echo, Item, ResponseResource, TextPart } from "../api/openai/ResponseResource.ts"
+import type { Echo, Item, MessagePart, ResponseResource, TextPart } from "../api/openai/ResponseResource.ts"
 import type { ResponseObject } from "../api/ResponseObject.ts"
+import { shownText } from "../api/ShownItem.ts"
 import {
   cutOf,
   type FunctionCall,
@@ -42,9 +43,12 @@ const citation = (one: OutputText["annotations"][number]): TextPart["annotations
 })
 
 export const textPart = (part: OutputText): TextPart => ({
-  ...part,
+  ...shownText(part),
   annotations: part.annotations.map(citation)
 })
+
+export const messagePart = (part: OutputText): MessagePart =>
+  part.isRefusal === true ? { type: "refusal", refusal: part.text } : textPart(part)
 
 /** A field of a call's arguments; "" if the model wrote none. */
 const argumentOf = (call: McpCall, name: string): string => {
@@ -117,7 +121,7 @@ export const renderItem = (item: OutputItem, view: View): Item | null => {
   const id = shownId(kindOf(item, view), item.id)
   switch (item.type) {
     case "message":
-      return { ...item, id, content: item.content.map(textPart) }
+      return { ...item, id, content: item.content.map(messagePart) }
     case "function_call":
       return renderFunctionCall(item)
     case "mcp_call":
@@ -151,6 +155,13 @@ const withCut = (output: ReadonlyArray<Item>, isCut: boolean): ReadonlyArray<Ite
       )
     : output
 
+/** All text of the messages, without refusals. */
+const textOf = (output: ReadonlyArray<Item>): string =>
+  output
+    .flatMap((item) => (item.type === "message" ? item.content : []))
+    .map((part) => (part.type === "output_text" ? part.text : ""))
+    .join("")
+
 /** A whole response. */
 export const renderResponse = (response: ResponseObject, view: View): ResponseResource => {
   const isCut = cutOf(response.incomplete_details) !== null
@@ -166,7 +177,7 @@ export const renderResponse = (response: ResponseObject, view: View): ResponseRe
     incomplete_details: reasonOf(response.incomplete_details),
     model: response.model,
     output: withCut(output, isCut),
-    output_text: response.output_text,
+    output_text: textOf(output),
     conversation: response.store ? { id: shownId("conversation", response.conversation_id) } : null,
     instructions: response.instructions,
     max_output_tokens: response.max_output_tokens,

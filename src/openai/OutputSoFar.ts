@@ -1,6 +1,6 @@
 import type { EventBody } from "../api/ResponseEvent.ts"
 import type { ResponseObject } from "../api/ResponseObject.ts"
-import type { OutputItem } from "../domain/Conversation.ts"
+import type { OutputItem, OutputText } from "../domain/Conversation.ts"
 
 /** What the events of a response that hasn't come to its end show of it. */
 export interface Progress {
@@ -14,22 +14,34 @@ export interface Progress {
 export const progressOf = (events: ReadonlyArray<EventBody>): Progress => {
   let started: ResponseObject | null = null
   const output: Array<OutputItem> = []
-  /** The texts of messages, by their place. */
-  const texts = new Map<number, string>()
+  /** The parts of open messages, by their place. */
+  const open = new Map<number, OutputText>()
   for (const event of events) {
-    if (event.type === "response.created") started = event.response
-    else if (event.type === "response.output_item.added") output[event.output_index] = event.item
-    else if (event.type === "response.output_item.done") {
-      output[event.output_index] = event.item
-      texts.delete(event.output_index)
-    } else if (event.type === "response.output_text.delta") {
-      texts.set(event.output_index, (texts.get(event.output_index) ?? "") + event.delta)
+    switch (event.type) {
+      case "response.created":
+        started = event.response
+        break
+      case "response.output_item.added":
+        output[event.output_index] = event.item
+        break
+      case "response.output_item.done":
+        output[event.output_index] = event.item
+        open.delete(event.output_index)
+        break
+      case "response.content_part.added":
+        open.set(event.output_index, event.part)
+        break
+      case "response.output_text.delta":
+      case "response.refusal.delta": {
+        const part = open.get(event.output_index)
+        if (part !== undefined) open.set(event.output_index, { ...part, text: part.text + event.delta })
+        break
+      }
+      default:
     }
   }
-  return { started, output: output.map((item, index) => withText(item, texts.get(index))) }
+  return { started, output: output.map((item, index) => withPart(item, open.get(index))) }
 }
 
-const withText = (item: OutputItem, text: string | undefined): OutputItem =>
-  item.type !== "message" || text === undefined
-    ? item
-    : { ...item, content: [{ type: "output_text", text, annotations: [], logprobs: [] }] }
+const withPart = (item: OutputItem, part: OutputText | undefined): OutputItem =>
+  item.type !== "message" || part === undefined || part.text === "" ? item : { ...item, content: [part] }

@@ -5,7 +5,7 @@ import type { Item, ResponseResource } from "../api/openai/ResponseResource.ts"
 import { errorEvent, type EventBody } from "../api/ResponseEvent.ts"
 import type { ResponseObject } from "../api/ResponseObject.ts"
 import type { ItemId } from "../domain/Ids.ts"
-import { renderItem, renderResponse, textPart, type View } from "./ItemRendering.ts"
+import { messagePart, renderItem, renderResponse, type View } from "./ItemRendering.ts"
 
 /** The second rendering: from the core's events to those of the OpenAI interface. */
 
@@ -13,6 +13,9 @@ import { renderItem, renderResponse, textPart, type View } from "./ItemRendering
 const endOfMessage = (index: number, item: Extract<Item, { type: "message" }>): Array<ProfileEventBody> =>
   item.content.flatMap((part, content_index): Array<ProfileEventBody> => {
     const place = { item_id: item.id, output_index: index, content_index }
+    const done: ProfileEventBody = { type: "response.content_part.done", ...place, part }
+    if (part.type === "refusal")
+      return [{ type: "response.refusal.done", ...place, refusal: part.refusal }, done]
     return [
       ...part.annotations.map((annotation, annotation_index) => ({
         type: "response.output_text.annotation.added" as const,
@@ -21,7 +24,7 @@ const endOfMessage = (index: number, item: Extract<Item, { type: "message" }>): 
         annotation
       })),
       { type: "response.output_text.done", ...place, text: part.text, logprobs: [] },
-      { type: "response.content_part.done", ...place, part }
+      done
     ]
   })
 
@@ -172,7 +175,8 @@ const makeItemRenderer = (view: View) => {
       case "response.reasoning_text.delta":
         return summaries.delta(one)
       case "response.content_part.added":
-        return [{ ...one, ...placed(one.item_id, one.output_index), part: textPart(one.part) }]
+        return [{ ...one, ...placed(one.item_id, one.output_index), part: messagePart(one.part) }]
+      case "response.refusal.delta":
       case "response.output_text.delta":
         return [{ ...one, ...placed(one.item_id, one.output_index) }]
       case "response.output_text.done":

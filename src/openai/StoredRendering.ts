@@ -7,6 +7,7 @@ import type { ItemsPage } from "../conversations/StoredResponses.ts"
 import type { InputItem, InputMessage, StoredItem as DomainItem } from "../domain/Conversation.ts"
 import { storedResponse } from "../responses/TurnDetails.ts"
 import {
+  messagePart,
   renderCall,
   renderFunctionCall,
   renderReasoning,
@@ -67,7 +68,7 @@ const partOf = (part: InputMessage["content"][number]) => {
       // The image itself is not repeated, as where `include` doesn't ask for it.
       return { type: part.type, detail: part.detail, image_url: null, file_id: null }
     case "output_text":
-      return textPart(part)
+      return messagePart(part)
   }
 }
 

@@ -161,11 +161,11 @@ export class AnswerReader {
     switch (chunk.type) {
       case "delta":
         if (chunk.progress) this.progress++
-        if (chunk.isRefusal === true) this.isRefusal = true
         if (chunk.usage !== null) this.usage = chunk.usage
         if (chunk.thought !== undefined && chunk.thought !== "") this.think(chunk.thought)
         if (chunk.blocks !== undefined) for (const block of chunk.blocks) this.block(block)
         if (chunk.text !== "") this.text(chunk.text)
+        if (chunk.refusal !== undefined) this.text(chunk.refusal, true)
         for (const fragment of chunk.fragments) this.fragment(fragment)
         if (chunk.finish !== null) this.finished(chunk.finish)
         return
@@ -187,14 +187,15 @@ export class AnswerReader {
   }
 
   /** Joins a surrogate pair that was cut between two deltas. */
-  private text(text: string): void {
+  private text(text: string, isRefusal = false): void {
     const { carry, text: whole } = joined(this.highSurrogate, text)
     this.highSurrogate = carry
     if (whole === "") return
     this.keep(whole)
     this.releaseLate()
     this.isBehindText = true
-    this.parts.push({ type: "text", text: whole })
+    if (isRefusal) this.isRefusal = true
+    this.parts.push(isRefusal ? { type: "text", text: whole, isRefusal } : { type: "text", text: whole })
   }
 
   private think(text: string): void {

@@ -181,14 +181,11 @@ const decodeFinish = (reason: unknown): FinishReason | null | undefined => {
 }
 
 /** The server's explanation of a refusal, in place of a text that the model didn't write. */
-const explained = (
-  ending: Fields,
-  hasText: boolean
-): { readonly text?: string; readonly isRefusal?: true } => {
+const explained = (ending: Fields, hasText: boolean): { readonly refusal?: string } => {
   const details = ending["stop_details"]
   if (hasText || ending["stop_reason"] !== "refusal" || !Predicate.isObject(details)) return {}
   const explanation = details["explanation"]
-  return typeof explanation === "string" && explanation !== "" ? { text: explanation, isRefusal: true } : {}
+  return typeof explanation === "string" && explanation !== "" ? { refusal: explanation } : {}
 }
 
 const decodeDocument = (message: Fields): AnswerChunk => {

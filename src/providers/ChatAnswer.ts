@@ -36,7 +36,8 @@ export const makeDecodeChat = (beginsThinking = false): Decode => {
     const rest = finish === null && fragments.length === 0 ? noRest : tags.end(finish === "stop")
     const text = split.text + rest.text
     const thinks = thought + split.thought + rest.thought
-    const hasEnded = !tags.isThinking && (text !== "" || fragments.length > 0)
+    const hasWritten = text !== "" || chunk.refusal !== undefined
+    const hasEnded = !tags.isThinking && (hasWritten || fragments.length > 0)
     const block = hasEnded || finish !== null ? thoughts.end() : null
     isText = tags.areOver && !thoughts.isOpen
     if (thinks === "" && block === null) return text === chunk.text ? chunk : { ...chunk, text }
@@ -82,29 +83,22 @@ const decodeChoice = (choice: unknown, usage: ModelUsage | null, thoughts: ChatT
   // A whole answer says `message` where a stream says `delta`.
   const delta = choice["delta"] ?? choice["message"] ?? noFields
   if (!Predicate.isObject(delta)) return malformed("a delta is no object")
-  const text = decodeText(delta)
-  if (text === undefined) return malformed("content is no text")
+  const content = delta["content"]
+  const text = typeof content === "string" ? content : decodeContentParts(content)
+  const refusal = delta["refusal"] ?? ""
+  if (text === undefined || typeof refusal !== "string") return malformed("content is no text")
   const fragments = decodeFragments(delta["tool_calls"])
   if (fragments === undefined) return malformed("a tool call is not well-formed")
   const thinks = isThinking(delta)
-  const progress = text !== "" || fragments.length > 0 || thinks
+  const progress = text !== "" || refusal !== "" || fragments.length > 0 || thinks
   // Kimi has the usage in the last choice.
   const counted = usage ?? decodeUsage(choice["usage"])
   const answer = { type: "delta", text, progress, fragments, finish, usage: counted } as const
   const told = thinks ? { ...answer, thought: thoughts.read(delta) } : answer
-  return delta["refusal"] ? { ...told, isRefusal: true } : told
+  return refusal === "" ? told : { ...told, refusal }
 }
 
-/** Text of the answer; a refusal is text too. Undefined where it is neither text nor absent. */
-const decodeText = (delta: Fields): string | undefined => {
-  const content = delta["content"]
-  const refusal = delta["refusal"]
-  const text = typeof content === "string" ? content : decodeContentParts(content)
-  if (refusal === undefined || refusal === null) return text
-  return typeof refusal === "string" && text !== undefined ? text + refusal : undefined
-}
-
-/** Some servers send the content as a list of parts, reasoning among them. */
+/** Some servers send the content as a list of parts, reasoning among them. Undefined where it is neither a list nor absent. */
 const decodeContentParts = (content: unknown): string | undefined => {
   if (content === null || content === undefined) return ""
   if (!Array.isArray(content)) return undefined

@@ -259,19 +259,15 @@ const decodeDocument = (response: Fields): AnswerChunk => {
   return items.find(({ type }) => type === "malformed") ?? { type: "chunks", chunks: [...items, end] }
 }
 
-const decodeContent = (content: unknown): AnswerChunk => ({
-  ...thinking,
-  text: contentText(content),
-  ...(hasRefusal(content) ? { isRefusal: true } : {})
-})
+const decodeContent = (content: unknown): AnswerChunk => {
+  const refusal = contentText(content, "refusal")
+  return { ...thinking, text: contentText(content, "text"), ...(refusal === "" ? {} : { refusal }) }
+}
 
-const hasRefusal = (content: unknown): boolean =>
-  Array.isArray(content) && content.some((part) => Predicate.isObject(part) && Boolean(part["refusal"]))
-
-const contentText = (content: unknown): string =>
+const contentText = (content: unknown, field: "text" | "refusal"): string =>
   Array.isArray(content)
     ? content
-        .map((part) => (Predicate.isObject(part) ? (part["text"] ?? part["refusal"]) : ""))
+        .map((part) => (Predicate.isObject(part) ? part[field] : ""))
         .filter(Predicate.isString)
         .join("")
     : ""

@@ -72,8 +72,8 @@ interface AnswerDelta {
   readonly fragments: ReadonlyArray<CallFragment>
   readonly finish: FinishReason | null
   readonly usage: ModelUsage | null
-  /** Whether the text says that the model refuses to answer. */
-  readonly isRefusal?: true
+  /** Text by which the model refuses to answer, behind the other text. */
+  readonly refusal?: string
   /** A piece of what the model thinks. */
   readonly thought?: string
   /** Reasoning that ended before the text and the calls of this part. */
@@ -127,10 +127,8 @@ export const decodeTextDelta = (text: unknown): AnswerChunk =>
     : malformed("a piece of text is no text")
 
 /** Text by which the model refuses to answer. */
-export const decodeRefusalDelta = (text: unknown): AnswerChunk => {
-  const decoded = decodeTextDelta(text)
-  return decoded.type === "delta" && decoded.progress ? { ...decoded, isRefusal: true } : decoded
-}
+export const decodeRefusalDelta = (refusal: unknown): AnswerChunk =>
+  typeof refusal === "string" ? { ...thinking, refusal } : malformed("a piece of a refusal is no text")
 
 export const callDelta = (fragment: CallFragment): AnswerChunk => ({ ...thinking, fragments: [fragment] })
 

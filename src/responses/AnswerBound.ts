@@ -172,7 +172,13 @@ class AnswerLimit {
   }
 }
 
-const textParts = (text: string): ReadonlyArray<ModelPart> => (text === "" ? [] : [{ type: "text", text }])
+type TextPart = Extract<ModelPart, { type: "text" }>
+
+/** A text that belongs to another part. */
+const textParts = (text: string, { isRefusal }: Pick<ModelFinish, "isRefusal">): ReadonlyArray<TextPart> => {
+  if (text === "") return []
+  return [isRefusal === true ? { type: "text", text, isRefusal } : { type: "text", text }]
+}
 
 /** It has no usage of the prompt, because the server's count never arrives. */
 const cutFinish = (outputTokens: number): ModelFinish => {
@@ -192,7 +198,7 @@ export const makeAnswerBound = (tokensMax: number, reserved: ReservedTokens = no
 
   const admitFinish = (finish: ModelFinish): ReadonlyArray<ModelPart> => {
     if (!written.isWithheld()) return [finish]
-    if (finish.usage.outputTokens <= tokensMax) return [...textParts(written.show()), finish]
+    if (finish.usage.outputTokens <= tokensMax) return [...textParts(written.show(), finish), finish]
     return [{ ...finish, reason: "length" }]
   }
 
@@ -204,7 +210,7 @@ export const makeAnswerBound = (tokensMax: number, reserved: ReservedTokens = no
       case "reasoning":
         return Effect.succeed([part])
       case "text":
-        return Effect.andThen(reserveWith(part.text), admittedText(written, limit, part.text))
+        return Effect.andThen(reserveWith(part.text), admittedText(written, limit, part))
       case "finish":
         return Effect.succeed(admitFinish(part))
       case "tool_call":
@@ -252,13 +258,14 @@ export const makeAnswerBound = (tokensMax: number, reserved: ReservedTokens = no
 }
 
 /** What of a text may be shown, when as much is reserved for it as can be. */
-const admittedText = Effect.fnUntraced(function* (written: Written, limit: AnswerLimit, text: string) {
-  if (written.showWithin(text, limit.tokens())) return textParts(text)
+const admittedText = Effect.fnUntraced(function* (written: Written, limit: AnswerLimit, part: TextPart) {
+  const { text } = part
+  if (written.showWithin(text, limit.tokens())) return textParts(text, part)
   const before = written.isWithheld() ? limit.tokens() : yield* written.count
   written.add(text)
-  if (!(yield* written.exceeds(limit.tokens()))) return textParts(written.show())
+  if (!(yield* written.exceeds(limit.tokens()))) return textParts(written.show(), part)
   const beginning = yield* beginningCounted(text, limit.tokens() - before)
-  return textParts(written.show(beginning.length))
+  return textParts(written.show(beginning.length), part)
 })
 
 const admittedParts = Effect.fnUntraced(function* (

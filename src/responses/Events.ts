@@ -1,19 +1,30 @@
 import type { EventBody } from "../api/ResponseEvent.ts"
-import { startedResponse, type ResponseStart, type WholeUsage } from "../api/ResponseObject.ts"
+import { startedResponse, type ResponseStart } from "../api/ResponseObject.ts"
 import {
   type CutReason,
   incompleteDetails,
   type OutputItem,
   type OutputMessage,
-  type ReasoningItem
+  outputText
 } from "../domain/Conversation.ts"
 import type { ItemId } from "../domain/Ids.ts"
-import type { EndReason, ModelUsage, Reasoning } from "../domain/ModelCall.ts"
+import type { EndReason, Reasoning } from "../domain/ModelCall.ts"
 import { storable, type StorablePiece, storablePiece } from "../domain/storable.ts"
 import { begunCall, endedCall, functionCall, type FunctionPart } from "./CallItems.ts"
 import { citationsIn, type Passage, type Search, searchCall } from "./Citations.ts"
-import { begunItem, itemEvents, openMessage, reasoningDelta, textDelta, textDone } from "./ItemEvents.ts"
+import {
+  begunItem,
+  itemEvents,
+  openMessage,
+  reasoningDelta,
+  reasoningItem,
+  refusalDelta,
+  textDelta,
+  textDone,
+  textPart
+} from "./ItemEvents.ts"
 import type { GenerationPart } from "./Round.ts"
+import { usageOf } from "./TurnDetails.ts"
 
 /**
  * From the parts of a generation to the events of the stream: a pure state machine. For any parts in any order the
@@ -28,6 +39,8 @@ export interface EventsState {
   readonly open: ItemId | null
   /** The reasoning that is being written. Where there is one, no message is open. */
   readonly thought: ItemId | null
+  /** Whether the open message says that the model refuses to answer. */
+  readonly refuses: boolean
   /** The text of the open item so far, which its deltas have brought. */
   readonly text: string
   /** The first half of a surrogate pair whose second half may follow. */
@@ -54,6 +67,7 @@ export const begin = (start: ResponseStart, search: Search | null = null): Step 
     output: none,
     open: null,
     thought: null,
+    refuses: false,
     text: "",
     carry: "",
     finish: null,
@@ -82,11 +96,28 @@ const addText = (state: EventsState, { carry, text }: StorablePiece, nextId: () 
   const written = { ...state, carry, text: state.text + text }
   if (state.open !== null) return [written, [textDelta(state.open, index, text)]]
   const id = nextId()
-  return [{ ...written, open: id }, [...openMessage(id, index), textDelta(id, index, text)]]
+  return [{ ...written, open: id }, [...openMessage(id, index, false), textDelta(id, index, text)]]
+}
+
+/** Text by which the model refuses to answer is a message of its own. */
+const addRefusal = (state: EventsState, piece: string, nextId: () => ItemId): Step => {
+  const text = storable(piece)
+  if (text === "") return [state, none]
+  const { length: index } = state.output
+  if (state.open !== null && state.refuses)
+    return [{ ...state, text: state.text + text }, [refusalDelta(state.open, index, text)]]
+  return andThen(endOpen(state, nextId), (ended) => {
+    const id = nextId()
+    const at = ended.output.length
+    return [
+      { ...ended, open: id, refuses: true, text },
+      [...openMessage(id, at, true), refusalDelta(id, at, text)]
+    ]
+  })
 }
 
 const closeMessage = (state: EventsState, id: ItemId): Step => {
-  const { text } = state
+  const { refuses, text } = state
   const { length: index } = state.output
   const annotations = citationsIn(text, state.passages)
   const item: OutputMessage = {
@@ -94,10 +125,10 @@ const closeMessage = (state: EventsState, id: ItemId): Step => {
     type: "message",
     status: "completed",
     role: "assistant",
-    content: [{ type: "output_text", text, annotations, logprobs: none }]
+    content: [textPart(text, annotations, refuses)]
   }
   return [
-    { ...state, open: null, text: "", output: [...state.output, item] },
+    { ...state, open: null, refuses: false, text: "", output: [...state.output, item] },
     [textDone(item, index), { type: "response.output_item.done", output_index: index, item }]
   ]
 }
@@ -115,14 +146,6 @@ const endOpen = (state: EventsState, nextId: () => ItemId): Step =>
         rested.open === null ? [rested, none] : closeMessage(rested, rested.open)
       )
     : closeThought(state, state.thought, { text: state.text, opaque: null })
-
-const reasoningItem = (id: ItemId, { opaque, text }: Reasoning): ReasoningItem => ({
-  id,
-  type: "reasoning",
-  status: "completed",
-  text: storable(text),
-  opaque: opaque && { ...opaque, data: storable(opaque.data) }
-})
 
 const closeThought = (state: EventsState, id: ItemId, { opaque }: Reasoning): Step => {
   const { length: index } = state.output
@@ -163,7 +186,7 @@ const addReasoning = (state: EventsState, reasoning: Reasoning, nextId: () => It
 
 /** Text of the answer, behind what was thought. */
 const addAnswer = (state: EventsState, text: string, nextId: () => ItemId): Step =>
-  state.thought === null
+  state.thought === null && !state.refuses
     ? addText(state, storablePiece(state.carry, text), nextId)
     : andThen(endOpen(state, nextId), (ended) => addText(ended, storablePiece("", text), nextId))
 
@@ -178,7 +201,7 @@ const finish = (
     if (last === "message" || last === "function_call") return [finished, none]
     // The answer ends without a text: a message of one empty delta.
     const id = nextId()
-    const empty = [...openMessage(id, ended.output.length), textDelta(id, ended.output.length, "")]
+    const empty = [...openMessage(id, ended.output.length, false), textDelta(id, ended.output.length, "")]
     return andThen([finished, empty], (opened) => closeMessage(opened, id))
   })
 
@@ -218,7 +241,9 @@ export const step = (state: EventsState, part: GenerationPart, nextId: () => Ite
   if (state.finish !== null) return [state, none]
   switch (part.type) {
     case "text":
-      return addAnswer(state, part.text, nextId)
+      return part.isRefusal === true
+        ? addRefusal(state, part.text, nextId)
+        : addAnswer(state, part.text, nextId)
     case "reasoning_text":
       return addThoughtText(state, part.text, nextId)
     case "reasoning":
@@ -252,27 +277,10 @@ export const steps = (
   return [current, events]
 }
 
-const usageOf = (usage: ModelUsage): WholeUsage => ({
-  input_tokens: usage.inputTokens,
-  input_tokens_details: {
-    cached_tokens: usage.cachedInputTokens,
-    cache_write_tokens: usage.cacheWriteInputTokens
-  },
-  output_tokens: usage.outputTokens,
-  output_tokens_details: { reasoning_tokens: usage.reasoningTokens },
-  total_tokens: usage.inputTokens + usage.outputTokens
-})
-
 const cutBy = (reason: EndReason): CutReason | null => {
   if (reason === "length") return "max_output_tokens"
   return reason === "content_filter" || reason === "token_limit" ? reason : null
 }
-
-/** All text of the messages, which is all deltas. */
-export const outputText = (output: ReadonlyArray<OutputItem>): string => output.map(messageText).join("")
-
-const messageText = (item: OutputItem): string =>
-  item.type === "message" ? item.content.map(({ text }) => text).join("") : ""
 
 /** The terminal event of a generation that finished; `completedAt` in milliseconds since the Unix epoch. */
 export const complete = (

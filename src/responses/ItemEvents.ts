@@ -1,13 +1,28 @@
 import type { EventBody } from "../api/ResponseEvent.ts"
-import type { OutputItem, OutputMessage } from "../domain/Conversation.ts"
+import type { OutputItem, OutputMessage, OutputText, ReasoningItem } from "../domain/Conversation.ts"
 import type { ItemId } from "../domain/Ids.ts"
+import type { Reasoning } from "../domain/ModelCall.ts"
+import { storable } from "../domain/storable.ts"
 
 /** The events of single items. Source: wire contract, section 2. */
 
 const none: ReadonlyArray<never> = []
 
+/** The part of a message, with what is known of its text. */
+export const textPart = (
+  text: string,
+  annotations: OutputText["annotations"],
+  isRefusal: boolean
+): OutputText => ({
+  type: "output_text",
+  text,
+  annotations,
+  logprobs: none,
+  ...(isRefusal ? { isRefusal } : {})
+})
+
 /** The events that begin a message. */
-export const openMessage = (id: ItemId, index: number): ReadonlyArray<EventBody> => [
+export const openMessage = (id: ItemId, index: number, isRefusal: boolean): ReadonlyArray<EventBody> => [
   {
     type: "response.output_item.added",
     output_index: index,
@@ -18,7 +33,7 @@ export const openMessage = (id: ItemId, index: number): ReadonlyArray<EventBody>
     item_id: id,
     output_index: index,
     content_index: 0,
-    part: { type: "output_text", text: "", annotations: none, logprobs: none }
+    part: textPart("", none, isRefusal)
   }
 ]
 
@@ -29,6 +44,30 @@ export const textDelta = (id: ItemId, index: number, text: string): EventBody =>
   content_index: 0,
   delta: text,
   logprobs: none
+})
+
+export const refusalDelta = (id: ItemId, index: number, text: string): EventBody => ({
+  type: "response.refusal.delta",
+  item_id: id,
+  output_index: index,
+  content_index: 0,
+  delta: text
+})
+
+/** All events of a message, with its text in one delta. */
+const messageEvents = (item: OutputMessage, index: number): ReadonlyArray<EventBody> => {
+  const [{ isRefusal = false, text } = { text: "" }] = item.content
+  const delta = isRefusal ? refusalDelta : textDelta
+  return [...openMessage(item.id, index, isRefusal), delta(item.id, index, text), textDone(item, index)]
+}
+
+/** The item of what the model thought. */
+export const reasoningItem = (id: ItemId, { opaque, text }: Reasoning): ReasoningItem => ({
+  id,
+  type: "reasoning",
+  status: "completed",
+  text: storable(text),
+  opaque: opaque && { ...opaque, data: storable(opaque.data) }
 })
 
 /** The item as its first event shows it. */
@@ -65,11 +104,7 @@ export const reasoningDelta = (id: ItemId, index: number, text: string): EventBo
 /** All events of an item that is done, with its text in one delta. */
 export const itemEvents = (item: OutputItem, index: number): ReadonlyArray<EventBody> => [
   ...(item.type === "message"
-    ? [
-        ...openMessage(item.id, index),
-        textDelta(item.id, index, item.content[0]?.text ?? ""),
-        textDone(item, index)
-      ]
+    ? messageEvents(item, index)
     : [{ type: "response.output_item.added", output_index: index, item: begunItem(item) } as const]),
   ...(item.type === "reasoning" && item.text !== "" ? [reasoningDelta(item.id, index, item.text)] : []),
   { type: "response.output_item.done", output_index: index, item }

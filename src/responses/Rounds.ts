@@ -76,8 +76,8 @@ const shownOf = (answer: Answer, parts: ReadonlyArray<ModelPart>): ReadonlyArray
   return parts.every(isShown) ? parts : parts.filter(isShown)
 }
 
-const textParts = (text: string): ReadonlyArray<GenerationPart> =>
-  text === "" ? nothing : [{ type: "text", text }]
+const textParts = (text: string, isRefusal: boolean): ReadonlyArray<GenerationPart> =>
+  text === "" ? nothing : [isRefusal ? { type: "text", text, isRefusal } : { type: "text", text }]
 
 const finishPart = ({ meter }: Answer, state: State, round: Round, reason: FinishReason): GenerationPart => {
   const isLimited = state.isLimited || round.bound.isOutOfTokens()
@@ -218,19 +218,14 @@ const afterCalls = (answer: Answer, state: Extract<State, { at: "running" }>): S
 
 /** The end of the answer, unless its text has to be written again. */
 const settle = (answer: Answer, state: State, round: Round, end: ModelFinish): StepEffect => {
-  const { isRefusal, reason } = end
+  const { isRefusal = false, reason } = end
   const { check } = answer
   const text = round.bound.text()
-  const finish = finishPart(
-    answer,
-    state,
-    round,
-    isRefusal === true && check !== null ? "content_filter" : reason
-  )
+  const finish = finishPart(answer, state, round, reason)
   const show = (shown: string) =>
-    over(state, withholdsText(answer) ? [...textParts(shown), finish] : [finish])
+    over(state, withholdsText(answer) ? [...textParts(shown, isRefusal), finish] : [finish])
   // An answer that was cut or refused is what it is.
-  if (check === null || (finish.type === "finish" && finish.reason !== "stop"))
+  if (check === null || isRefusal || (finish.type === "finish" && finish.reason !== "stop"))
     return Effect.succeed(show(text))
   const output = withholdsText(answer) ? jsonIn(text) : text
   return Effect.flatMap(check(output), (mismatch) => {

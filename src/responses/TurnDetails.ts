@@ -6,11 +6,11 @@ import {
   type FunctionCall,
   incompleteDetails,
   type InputItem,
+  outputText,
   type TurnDetails,
   withoutReasoning
 } from "../domain/Conversation.ts"
 import type { AppConfig } from "../settings/AppConfig.ts"
-import { outputText } from "./Events.ts"
 import { imagesOf, type PromptImages } from "./Images.ts"
 import { turnTokens } from "./PromptAssembly.ts"
 

@@ -30,6 +30,7 @@ describe("The rendering as Chat Completions", () => {
         assert.deepStrictEqual(folded, {
           content: message.content,
           ...(message.reasoning_content === undefined ? {} : { thoughts: message.reasoning_content }),
+          ...(message.refusal === null ? {} : { refusal: message.refusal }),
           calls: [...(message.tool_calls ?? [])],
           finish: finish_reason,
           usage: whole.usage

@@ -55,7 +55,8 @@ layer(TestApp.layer(), { excludeTestServices: true })("The tool file_search", (i
       const [search, message] = brief.output
       assert.deepInclude(search, { type: "file_search_call", queries: [question], results: null })
       const cited = { type: "file_citation" as const, file_id: fileId, filename: "pumps.md", index: 11 }
-      assert.deepStrictEqual(message?.type === "message" ? message.content[0]?.annotations : [], [cited])
+      const [part] = message?.type === "message" ? message.content : []
+      assert.deepStrictEqual(part?.type === "output_text" && part.annotations, [cited])
 
       const include = ["file_search_call.results"]
       const events = framesIn(yield* post({ tools, include, stream: true }))

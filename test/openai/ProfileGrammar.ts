@@ -2,6 +2,9 @@ import { assert } from "@effect/vitest"
 import type { ProfileEvent } from "../../src/api/openai/ResponseEvents.ts"
 import type { Item, ResponseResource } from "../../src/api/openai/ResponseResource.ts"
 
+const textOf = (part: Extract<Item, { type: "message" }>["content"][number] | undefined) =>
+  part?.type === "refusal" ? part.refusal : part?.text
+
 const terminals = ["response.completed", "response.incomplete", "response.failed", "error"]
 
 /**
@@ -64,6 +67,7 @@ export const assertProfileGrammar = (events: ReadonlyArray<ProfileEvent>) => {
         assert.isFalse(texts.has(event.item_id))
         texts.set(event.item_id, "")
         break
+      case "response.refusal.delta":
       case "response.output_text.delta":
         assert.isFalse(closed.has(event.item_id))
         texts.set(event.item_id, texts.get(event.item_id)! + event.delta)
@@ -76,9 +80,14 @@ export const assertProfileGrammar = (events: ReadonlyArray<ProfileEvent>) => {
         assert.strictEqual(event.text, texts.get(event.item_id), "the text equals its deltas")
         closed.add(event.item_id)
         break
+      case "response.refusal.done":
+        assert.strictEqual(event.refusal, texts.get(event.item_id), "the refusal equals its deltas")
+        closed.add(event.item_id)
+        break
       case "response.content_part.done":
         assert.isTrue(closed.has(event.item_id), "the text is done before its part")
-        assert.strictEqual(event.part.annotations.length, annotations.get(event.item_id) ?? 0)
+        if (event.part.type === "output_text")
+          assert.strictEqual(event.part.annotations.length, annotations.get(event.item_id) ?? 0)
         break
       case "response.function_call_arguments.delta":
         args.set(event.item_id, (args.get(event.item_id) ?? "") + event.delta)
@@ -91,7 +100,7 @@ export const assertProfileGrammar = (events: ReadonlyArray<ProfileEvent>) => {
         assert.strictEqual(item.id, added.get(event.output_index)?.id)
         assert.strictEqual(item.type, added.get(event.output_index)?.type)
         assert.notStrictEqual(item.status, "in_progress")
-        if (item.type === "message") assert.strictEqual(item.content[0]?.text, texts.get(item.id))
+        if (item.type === "message") assert.strictEqual(textOf(item.content[0]), texts.get(item.id))
         if (item.type === "function_call") assert.strictEqual(item.arguments, args.get(item.id))
         done.set(event.output_index, item)
         break

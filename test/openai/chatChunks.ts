@@ -8,6 +8,7 @@ export const foldChunks = (chunks: ReadonlyArray<ChatChunk>) => {
   assert.deepStrictEqual(first?.choices[0]?.delta, { role: "assistant", content: "" })
   let content: string | null = null
   let thoughts = ""
+  let refusal = ""
   const calls: Array<{ id: string; type: "function"; function: { name: string; arguments: string } }> = []
   let finish: ChatCompletion["choices"][number]["finish_reason"] | null = null
   for (const chunk of chunks) {
@@ -18,6 +19,7 @@ export const foldChunks = (chunks: ReadonlyArray<ChatChunk>) => {
     finish = choice.finish_reason
     if (chunk !== first && choice.delta.content != null) content = (content ?? "") + choice.delta.content
     thoughts += choice.delta.reasoning_content ?? ""
+    refusal += choice.delta.refusal ?? ""
     for (const { function: called, id, index } of choice.delta.tool_calls ?? []) {
       if (id !== undefined) {
         assert.strictEqual(index, calls.length)
@@ -31,6 +33,7 @@ export const foldChunks = (chunks: ReadonlyArray<ChatChunk>) => {
   return {
     content,
     ...(thoughts === "" ? {} : { thoughts }),
+    ...(refusal === "" ? {} : { refusal }),
     calls,
     finish,
     usage: chunks.at(-1)?.usage ?? null

@@ -49,22 +49,29 @@ const Calls = Schema.Struct({
 })
 /** Reasoning: the units of its pieces, and whether it is completed. */
 const Thought = Schema.Struct({ thought: Schema.Array(AnyText), completed: Schema.Boolean })
-type Said = string | typeof Calls.Type | typeof Thought.Type
+/** Text by which the model refuses to answer. */
+const Refused = Schema.Struct({ refused: AnyText })
+type Said = string | typeof Calls.Type | typeof Thought.Type | { readonly refused: string }
 
 export const Ending = Schema.Literals(["stop", "length", "content_filter", "functions", "failure", "nothing"])
 export const Script = {
-  said: Schema.Array(Schema.Union([AnyText, Calls, Thought])),
+  said: Schema.Array(Schema.Union([AnyText, Calls, Thought, Refused])),
   ending: Ending,
   batch: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 7 }))
 }
 
 export const saidOf = (
-  script: ReadonlyArray<ReadonlyArray<number> | typeof Calls.Type | typeof Thought.Type>
-): ReadonlyArray<Said> => script.map((one) => ("calls" in one || "thought" in one ? one : textOf(one)))
+  script: ReadonlyArray<ReadonlyArray<number> | typeof Calls.Type | typeof Thought.Type | typeof Refused.Type>
+): ReadonlyArray<Said> =>
+  script.map((one) => {
+    if ("refused" in one) return { refused: textOf(one.refused) }
+    return "calls" in one || "thought" in one ? one : textOf(one)
+  })
 
 let calls = 0
 const partsOf = (said: Said): ReadonlyArray<GenerationPart> => {
   if (typeof said === "string") return [{ type: "text", text: said }]
+  if ("refused" in said) return [{ type: "text", text: said.refused, isRefusal: true }]
   if ("thought" in said) {
     const pieces = said.thought.map(textOf)
     const reasoning = { text: pieces.join(""), opaque: { origin: "o", data: "\ud800" } }
@@ -90,21 +97,26 @@ const functionParts = (count: number): ReadonlyArray<GenerationPart> =>
     id: ItemId.make(`00000000-0000-4000-a000-${String(calls++).padStart(12, "0")}`),
     name: "f\0",
     arguments: "{\ud800}",
-    round: "last"
+    round: "last",
+    opaque: { origin: "o", data: count === 1 ? "" : "signature" }
   }))
 
 /** Whether it ends a message: reasoning without a text and an end doesn't begin. */
-const endsMessage = (said: Exclude<Said, string>): boolean =>
-  "calls" in said || said.completed || said.thought.some((units) => units.length > 0)
+const endsMessage = (said: Exclude<Said, string>): boolean => {
+  if ("refused" in said) return said.refused !== ""
+  return "calls" in said || said.completed || said.thought.some((units) => units.length > 0)
+}
 
-/** The text between two rounds of calls is storable by itself, and so is that between two thoughts. */
+const storable = (text: string): string => text.toWellFormed().replaceAll("\0", "\u{fffd}")
+
+/** The text between two rounds of calls is storable by itself, and so is that between two thoughts, and each piece of a refusal. */
 export const expectedText = (said: ReadonlyArray<Said>): string => {
   let text = ""
   let open = ""
   for (const one of [...said, { calls: 1, reversed: false, failing: false }]) {
     if (typeof one === "string") open += one
-    else if (!("thought" in one) || endsMessage(one)) {
-      text += open.toWellFormed().replaceAll("\0", "\u{fffd}")
+    else if (endsMessage(one)) {
+      text += storable(open) + ("refused" in one ? storable(one.refused) : "")
       open = ""
     }
   }

@@ -48,11 +48,12 @@ export const ChatCompletion = Schema.Struct({
       index: Schema.Literal(0),
       message: Schema.Struct({
         role: Schema.Literal("assistant"),
-        /** Null if the answer is calls of functions only. */
+        /** Null if the answer is calls of functions only, or a refusal. */
         content: Schema.NullOr(Schema.String),
         /** What the model thought, if its server shows it. OpenAI has no field for it; this is the one of most other servers. */
         reasoning_content: Schema.optionalKey(Schema.String),
-        refusal: Schema.Null,
+        /** Text by which the model refuses to answer, where its server tells. */
+        refusal: Schema.NullOr(Schema.String),
         annotations: Schema.Array(Schema.Unknown),
         tool_calls: Schema.optionalKey(Schema.Array(CalledFunction))
       }),
@@ -69,6 +70,7 @@ export type ChatCompletion = typeof ChatCompletion.Type
 const Delta = Schema.Struct({
   role: Schema.optionalKey(Schema.Literal("assistant")),
   content: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  refusal: Schema.optionalKey(Schema.String),
   reasoning_content: Schema.optionalKey(Schema.String),
   tool_calls: Schema.optionalKey(
     Schema.Array(

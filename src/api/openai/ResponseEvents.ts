@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { FileCitation, Item, ResponseResource, TextPart } from "./ResponseResource.ts"
+import { FileCitation, Item, MessagePart, ResponseResource } from "./ResponseResource.ts"
 
 /** The events of a streamed response in the grammar of the OpenAI interface. `event:` is their type. */
 
@@ -21,7 +21,7 @@ export const ProfileEvent = Schema.Union([
   event("response.queued", whole),
   event("response.in_progress", whole),
   event("response.output_item.added", item),
-  event("response.content_part.added", { ...inPart, part: TextPart }),
+  event("response.content_part.added", { ...inPart, part: MessagePart }),
   event("response.output_text.delta", {
     ...inPart,
     delta: Schema.String,
@@ -37,7 +37,9 @@ export const ProfileEvent = Schema.Union([
     text: Schema.String,
     logprobs: Schema.Array(Schema.Unknown)
   }),
-  event("response.content_part.done", { ...inPart, part: TextPart }),
+  event("response.refusal.delta", { ...inPart, delta: Schema.String }),
+  event("response.refusal.done", { ...inPart, refusal: Schema.String }),
+  event("response.content_part.done", { ...inPart, part: MessagePart }),
   event("response.function_call_arguments.delta", { ...inItem, delta: Schema.String }),
   event("response.function_call_arguments.done", {
     ...inItem,

@@ -22,12 +22,21 @@ export const TextPart = Schema.Struct({
 }).annotate({ identifier: "OutputTextPart" })
 export type TextPart = typeof TextPart.Type
 
+export const MessagePart = Schema.Union([
+  TextPart,
+  Schema.Struct({ type: Schema.Literal("refusal"), refusal: Schema.String }).annotate({
+    identifier: "RefusalPart",
+    description: "Text by which the model refuses to answer, where its server tells."
+  })
+])
+export type MessagePart = typeof MessagePart.Type
+
 const Message = Schema.Struct({
   id: Schema.String,
   type: Schema.Literal("message"),
   status,
   role: Schema.Literal("assistant"),
-  content: Schema.Array(TextPart)
+  content: Schema.Array(MessagePart)
 }).annotate({ identifier: "Message" })
 
 const FunctionCall = Schema.Struct({
@@ -76,7 +85,8 @@ const Reasoning = Schema.Struct({
   summary: Schema.Array(SummaryText)
 }).annotate({
   identifier: "Reasoning",
-  description: "What the service did by one of its own tools, in words: the type that all clients show."
+  description:
+    "What the model thought, or what the service did by one of its own tools, in words: the type that all clients show."
 })
 
 export const Item = Schema.Union([Message, FunctionCall, WebSearchCall, FileSearchCall, Reasoning]).annotate({
@@ -137,7 +147,7 @@ export const ResponseResource = Schema.Struct({
   /** The model that answers; before that is known, what the request named. */
   model: Schema.String,
   output: Schema.Array(Item),
-  /** All text of the messages. Clients compute it themselves, but not every helper of theirs does. */
+  /** All text of the messages, without refusals. Clients compute it themselves, but not every helper of theirs does. */
   output_text: Schema.String,
   /** null where nothing is stored. */
   conversation: Schema.NullOr(Schema.Struct({ id: Schema.String })),

@@ -2,7 +2,7 @@ import { Schema, SchemaTransformation } from "effect"
 import { ItemId } from "../../domain/Ids.ts"
 import { imageDetails } from "../../domain/ModelCall.ts"
 import { givenId } from "./ProfileIds.ts"
-import { Item, TextPart } from "./ResponseResource.ts"
+import { Item, MessagePart } from "./ResponseResource.ts"
 
 /** The items that a response was asked and that a conversation has, as clients of the OpenAI interface read them. */
 
@@ -49,7 +49,7 @@ const Message = Schema.Struct({
   type: Schema.Literal("message"),
   status: Schema.Literals(["in_progress", "completed", "incomplete", "failed"]),
   role: Schema.Literals(["user", "assistant"]),
-  content: Schema.Array(Schema.Union([InputText, InputFile, InputImage, TextPart]))
+  content: Schema.Array(Schema.Union([InputText, InputFile, InputImage, MessagePart]))
 }).annotate({ identifier: "StoredMessage" })
 
 const FunctionCallOutput = Schema.Struct({

@@ -195,6 +195,35 @@ for (const [name, OpenAi] of majors) {
       })
     )
 
+    it.effect("shows a refusal in a response and in a chat, and parses none", () =>
+      Effect.gen(function* () {
+        const openai = yield* client
+        const model = yield* ScriptedModel
+        const refuses = Stream.fromIterable<ModelPart>([
+          { type: "text", text: "I ", isRefusal: true },
+          { type: "text", text: "won't.", isRefusal: true },
+          { type: "finish", reason: "stop", usage: scriptedUsage, isRefusal: true }
+        ])
+        yield* model.next(refuses, refuses, refuses)
+        const seen = yield* Effect.promise(async () => {
+          const stream = openai.responses.stream({ model: "auto", input: "?", text: { format: person } })
+          const streamed = await stream.finalResponse()
+          const messages = [{ role: "user" as const, content: "?" }]
+          const chat = await openai.chat.completions.create({ model: "auto", messages })
+          const chunks = await openai.chat.completions.create({ model: "auto", messages, stream: true })
+          let refusal = ""
+          for await (const chunk of chunks) refusal += chunk.choices[0]?.delta.refusal ?? ""
+          return { streamed, chat: chat.choices[0]?.message, refusal }
+        })
+        const [item] = seen.streamed.output
+        const [part] = item?.type === "message" ? item.content : []
+        assert.deepInclude(part as object, { type: "refusal", refusal: "I won't." })
+        assert.isNotOk(seen.streamed.output_parsed)
+        assert.deepStrictEqual([seen.chat?.content, seen.chat?.refusal], [null, "I won't."])
+        assert.strictEqual(seen.refusal, "I won't.")
+      })
+    )
+
     it.effect("answers Chat Completions, whole and streamed, with tools", () =>
       Effect.gen(function* () {
         const openai = yield* client
