@@ -2,7 +2,7 @@ import { NodeCrypto, NodeServices } from "@effect/platform-node"
 import { Effect, Layer } from "effect"
 import { HttpMiddleware, HttpRouter, HttpServer } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { AdminKey } from "./admin/AdminKey.ts"
+import { AdminKey, SealingKeyLayer } from "./admin/AdminKey.ts"
 import { AdminRoutes, adminRoutes } from "./admin/AdminRoutes.ts"
 import { layerRecordedStart } from "./admin/InstallationFacts.ts"
 import { Reload } from "./admin/Reload.ts"
@@ -63,6 +63,7 @@ import { BackgroundResponses } from "./jobs/BackgroundResponses.ts"
 import { JobRequests } from "./jobs/JobRequests.ts"
 import { OpenAiRoutes } from "./openai/OpenAiRoutes.ts"
 import { readJobRequest } from "./openai/RequestReading.ts"
+import { Sealing } from "./openai/Sealing.ts"
 import { InstalledLicense } from "./plans/License.ts"
 import { plansLayer } from "./plans/PlanCatalog.ts"
 import { Policy } from "./plans/Policy.ts"
@@ -223,11 +224,16 @@ const UntracedServerLayer = Layer.succeed(HttpMiddleware.TracerDisabledWhen, () 
 /** Who reads the requests of which jobs. */
 const JobRequestsLayer = Layer.effect(
   JobRequests,
-  Effect.map(makeQuestionReader, (question) => ({
-    profile: ({ request }) => readJobRequest(request),
-    question
-  }))
+  Effect.gen(function* () {
+    const sealing = yield* Sealing
+    return {
+      profile: ({ request, userId }) => readJobRequest(request, sealing.of(userId)),
+      question: yield* makeQuestionReader
+    }
+  })
 )
+
+const AdminKeyLayer = AdminKey.layer.pipe(Layer.provide(NodeServices.layer))
 
 /** The interfaces on any database, models and services. The port is opened last. */
 export const ServiceLayer = HttpRouter.serve(Routes, quiet).pipe(
@@ -242,7 +248,7 @@ export const ServiceLayer = HttpRouter.serve(Routes, quiet).pipe(
     TextEmbeddings.layer,
     ConversationItems.layer,
     MetricsText.layer,
-    AdminKey.layer.pipe(Layer.provide(NodeServices.layer))
+    Sealing.layer.pipe(Layer.provide(SealingKeyLayer), Layer.provideMerge(AdminKeyLayer))
   ]),
   Layer.provideMerge(Layer.merge(Erasure.layer, UserExport.layer)),
   Layer.provideMerge(EventStreams.layer),

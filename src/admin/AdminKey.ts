@@ -11,6 +11,7 @@ import {
 } from "effect"
 import { Digest, Mac, SecureRandom } from "effect/crypto"
 import * as KeyToken from "../auth/KeyToken.ts"
+import { SealingKey } from "../auth/SealingKey.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { adminKey } from "../settings/TextCodec.ts"
 import { nameOf, proofOf } from "./KeyProof.ts"
@@ -94,6 +95,16 @@ const keyInFile = (file: string) =>
     )
   )
 
+/** So that the derived key is good for nothing else. */
+const sealingPurpose = "parley sealing key 1"
+
+const sealingKeyOf = Effect.fnUntraced(function* (key: Redacted.Redacted) {
+  const mac = yield* Mac.Mac
+  const utf8 = new TextEncoder()
+  const secret = yield* Mac.key(Mac.hmacSha256, utf8.encode(Redacted.value(key)))
+  return Redacted.make(yield* mac.sign(secret, utf8.encode(sealingPurpose)))
+}, Effect.orDie)
+
 /** The operator's key: from the settings, or created in the data directory by the first start. */
 export class AdminKey extends Context.Service<
   AdminKey,
@@ -102,6 +113,8 @@ export class AdminKey extends Context.Service<
     readonly matches: (presented: Redacted.Redacted) => Effect.Effect<boolean>
     /** Shows that this is the installation of the key, if that has the name; see KeyProof. */
     readonly prove: (challenge: string, name: string) => Effect.Effect<Option.Option<string>>
+    /** A key for what clients keep for the service, from which nobody can compute this one. */
+    readonly sealingKey: SealingKey["Service"]
     /** Where the key is kept; null when the settings give it. */
     readonly file: string | null
   }
@@ -115,8 +128,10 @@ export class AdminKey extends Context.Service<
       const file = auth.adminKey === null ? path.join(dataDir, adminKeyFileName) : null
       const key = auth.adminKey ?? (yield* keyInFile(path.join(dataDir, adminKeyFileName)))
       const expected = yield* KeyToken.hash(key)
+      const sealingKey = yield* sealingKeyOf(key)
       return AdminKey.of({
         file,
+        sealingKey,
         prove: (challenge, name) =>
           name === nameOf(expected)
             ? Effect.asSome(Effect.provideContext(proofOf(expected, challenge), services))
@@ -131,3 +146,9 @@ export class AdminKey extends Context.Service<
     })
   )
 }
+
+/** The operator's key is the one secret that all processes of an installation share. */
+export const SealingKeyLayer = Layer.effect(
+  SealingKey,
+  Effect.map(AdminKey, ({ sealingKey }) => sealingKey)
+)

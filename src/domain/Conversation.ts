@@ -206,6 +206,12 @@ export const withoutReasoning = (output: ReadonlyArray<OutputItem>): ReadonlyArr
     return [item.type === "function_call" ? Struct.omit(item, ["opaque"]) : item]
   })
 
+/** The same for what a turn was asked. */
+export const inputWithoutReasoning = (input: ReadonlyArray<InputItem>): ReadonlyArray<InputItem> =>
+  input.flatMap((item): ReadonlyArray<InputItem> =>
+    item.type === "message" || item.type === "function_call_output" ? [item] : withoutReasoning([item])
+  )
+
 /** All text of the messages, which is all deltas. */
 export const outputText = (output: ReadonlyArray<OutputItem>): string => output.map(messageText).join("")
 

@@ -7,6 +7,7 @@ import type { CreateBody } from "../api/openai/CreateBody.ts"
 import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
 import { shownId } from "../api/openai/ProfileIds.ts"
 import type { ResponseObject, WholeUsage } from "../api/ResponseObject.ts"
+import { CurrentUser } from "../domain/Account.ts"
 import { InvalidRequest, ModelFailure } from "../domain/Errors.ts"
 import { Drain } from "../http/Drain.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
@@ -16,6 +17,7 @@ import { problemOfItems } from "./Contradictions.ts"
 import { refuseKey } from "./DetachedCreation.ts"
 import { ignoredHeader } from "./IgnoredParts.ts"
 import { readRequest } from "./RequestReading.ts"
+import { Sealing } from "./Sealing.ts"
 
 const millisPerSecond = 1_000
 
@@ -64,6 +66,7 @@ export const CompactHandlers = HttpApiBuilder.group(
     const responses = yield* Responses
     const namingPrevious = yield* makeNamingPrevious
     const drain = yield* Drain
+    const sealing = yield* Sealing
 
     return handlers.handle(
       "create",
@@ -78,7 +81,8 @@ export const CompactHandlers = HttpApiBuilder.group(
         }
         const problem = problemOfItems(input, "input")
         if (problem !== null) return yield* problem
-        const { demands, request } = readRequest({
+        const { userId } = yield* CurrentUser
+        const body: CreateBody = {
           model,
           instructions,
           previous_response_id,
@@ -87,7 +91,8 @@ export const CompactHandlers = HttpApiBuilder.group(
           // The summary is made of what is there already.
           tool_choice: "none",
           store: false
-        })
+        }
+        const { demands, request, unreadable } = yield* readRequest(body, sealing.of(userId))
         const response = yield* responses
           .answer(request, demands)
           .pipe(
@@ -104,7 +109,7 @@ export const CompactHandlers = HttpApiBuilder.group(
           })
         }
         return HttpServerResponse.jsonUnsafe(compacted(response), {
-          headers: yield* ignoredHeader(incoming, payload, documented)
+          headers: yield* ignoredHeader(incoming, payload, documented, unreadable)
         })
       }, enveloped)
     )

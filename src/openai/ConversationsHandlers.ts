@@ -11,7 +11,8 @@ import { enveloped } from "../http/ErrorBoundary.ts"
 import { ConversationItems } from "../responses/ConversationItems.ts"
 import { problemOfItems } from "./Contradictions.ts"
 import { refuseKey } from "./DetachedCreation.ts"
-import { entryOf } from "./RequestReading.ts"
+import { entriesOf } from "./RequestReading.ts"
+import { Sealing } from "./Sealing.ts"
 import { itemList, renderStoredItem } from "./StoredRendering.ts"
 
 const conversationOf = ({ createdAt, id, metadata }: ClientConversation): Conversation => ({
@@ -21,10 +22,12 @@ const conversationOf = ({ createdAt, id, metadata }: ClientConversation): Conver
   metadata
 })
 
-const entriesOf = (items: ReadonlyArray<Item>) => {
+const readItems = Effect.fnUntraced(function* (items: ReadonlyArray<Item>) {
   const problem = problemOfItems(items, "items")
-  return problem === null ? Effect.succeed(items.map(entryOf)) : Effect.fail(problem)
-}
+  if (problem !== null) return yield* problem
+  const { userId } = yield* CurrentUser
+  return yield* entriesOf(items, (yield* Sealing).of(userId))
+})
 
 export const ConversationsHandlers = HttpApiBuilder.group(
   OpenAiApi,
@@ -36,7 +39,7 @@ export const ConversationsHandlers = HttpApiBuilder.group(
     return handlers.handleAll({
       create: Effect.fnUntraced(function* ({ payload, request }) {
         yield* refuseKey(request)
-        const entries = yield* entriesOf(payload.items ?? [])
+        const entries = yield* readItems(payload.items ?? [])
         const created = yield* items.create(payload.metadata ?? {}, entries)
         return conversationOf(created)
       }, enveloped),
@@ -62,7 +65,7 @@ export const ConversationsHandlers = HttpApiBuilder.group(
       }, enveloped),
       addItems: Effect.fnUntraced(function* ({ params, payload, request }) {
         yield* refuseKey(request)
-        const added = yield* items.add(params.conversation_id, yield* entriesOf(payload.items))
+        const added = yield* items.add(params.conversation_id, yield* readItems(payload.items))
         return itemList({ items: added, hasMore: false })
       }, enveloped),
       item: Effect.fnUntraced(function* ({ params }) {

@@ -13,6 +13,8 @@ import { keyHeader, keyOf } from "../jobs/IdempotencyKey.ts"
 import type { Reading } from "./DetachedReading.ts"
 import { ignoredHeader } from "./IgnoredParts.ts"
 import { makeJobReading, renderJob } from "./JobRendering.ts"
+import { readRequest } from "./RequestReading.ts"
+import { Sealing } from "./Sealing.ts"
 
 /** Requests for responses that are made apart from them. */
 
@@ -35,6 +37,7 @@ export const isDetached = (body: CreateBody, request: HttpServerRequest.HttpServ
 
 /** What a new response says of itself before its body. */
 const headersOf = Effect.fnUntraced(function* (
+  job: ResponseJob,
   first: EventBody | null,
   body: CreateBody,
   request: HttpServerRequest.HttpServerRequest
@@ -43,7 +46,8 @@ const headersOf = Effect.fnUntraced(function* (
     first?.type === "response.created"
       ? { "x-conversation-id": shownId("conversation", first.response.conversation_id) }
       : {}
-  return { ...conversation, ...(yield* ignoredHeader(request, body, documented)) }
+  const { unreadable } = yield* readRequest(body, (yield* Sealing).of(job.userId))
+  return { ...conversation, ...(yield* ignoredHeader(request, body, documented, unreadable)) }
 })
 
 /** Of a failure after the beginning. */
@@ -91,13 +95,13 @@ export const makeCreate = Effect.fnUntraced(function* ({ isDeleted, show, stream
       )
     }
     // One in the background may wait long, which its stream shows.
-    if (body.background === true) return yield* stream(job, -1, yield* headersOf(null, body, request))
+    if (body.background === true) return yield* stream(job, -1, yield* headersOf(job, null, body, request))
     yield* Effect.raceFirst(background.begun(job), drain.cutoff)
     const head = Effect.raceFirst(Stream.runHead(background.events(job)), drain.cutoff)
     const first = Option.getOrNull(yield* head)
     const refusal = first === null || first.type === "error" ? yield* refusalOf(job) : null
     if (refusal !== null) return refusal
-    const headers = yield* headersOf(first, body, request)
+    const headers = yield* headersOf(job, first, body, request)
     return body.stream === true
       ? yield* stream(job, -1, headers)
       : yield* Effect.raceFirst(whole(job, headers), drain.cutoff)

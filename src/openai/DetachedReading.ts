@@ -8,6 +8,7 @@ import { EventStreams } from "../http/Sse.ts"
 import { BackgroundResponses } from "../jobs/BackgroundResponses.ts"
 import { makeJobReading, renderJob, viewOfJob, writingAfter } from "./JobRendering.ts"
 import { makeWriting } from "./ProfileWriting.ts"
+import { Sealing } from "./Sealing.ts"
 import { renderStored } from "./StoredRendering.ts"
 
 /** Reads responses that are made apart from their requests, in any state. */
@@ -47,8 +48,9 @@ export const makeReading = Effect.gen(function* () {
 
   /** A response of any state. */
   const show = Effect.fnUntraced(function* (userId: UserId, id: ResponseId) {
+    const sealing = (yield* Sealing).of(userId)
     const found = yield* stored.find(userId, id).pipe(
-      Effect.map(renderStored),
+      Effect.map((one) => renderStored(one, sealing)),
       Effect.catchTag("ResponseNotFound", () => Effect.succeed(null))
     )
     if (found !== null) return found

@@ -56,11 +56,15 @@ const ignoredPartsOf = (name: string, given: unknown, read: unknown) => {
     : Effect.sync(() => ignoredParts(given, read, name, isReplayed))
 }
 
-/** The header that names what a body has and nothing is made of; absent if it would be empty. Unknown fields are named, and not read. */
+/**
+ * The header that names what a body has and nothing is made of; absent if it would be empty. Unknown fields are named, and not read.
+ * `unused` are known parts that nothing is made of either.
+ */
 export const ignoredHeader = Effect.fnUntraced(function* (
   request: HttpServerRequest.HttpServerRequest,
   body: object,
-  known: ReadonlyArray<string>
+  known: ReadonlyArray<string>,
+  unused: ReadonlyArray<string> = []
 ) {
   // The body was read once; its text is kept.
   const given = yield* Effect.orDie(request.json)
@@ -69,5 +73,5 @@ export const ignoredHeader = Effect.fnUntraced(function* (
     Object.keys(Object(given)).filter((name) => !opaque.has(name) && known.includes(name)),
     (name) => ignoredPartsOf(name, Reflect.get(Object(given), name), Reflect.get(body, name))
   )
-  return ignoredNames(body, known, parts.flat())
+  return ignoredNames(body, known, [...parts.flat(), ...unused])
 })

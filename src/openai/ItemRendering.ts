@@ -6,11 +6,12 @@ import { shownText } from "../api/ShownItem.ts"
 import {
   cutOf,
   type FunctionCall,
+  hiddenOfCalls,
   type McpCall,
   type OutputItem,
-  type OutputText,
-  type ReasoningItem
+  type OutputText
 } from "../domain/Conversation.ts"
+import { isWebSearchCall, type Seal, type SealedReasoning, sealedOutput } from "./SealedItems.ts"
 
 /**
  * Items and responses as clients of the OpenAI interface see them. The service's own tools and its search of files are shown only in
@@ -23,12 +24,16 @@ export interface Shown {
   readonly fileSearch: boolean
   /** Whether the passages that a search found are shown too. */
   readonly results: boolean
+  /** Whether what the model thought is sealed, for a client that gives it back; absent of responses of earlier versions. */
+  readonly encrypted?: boolean
 }
 
 /** What of a request its response depends on. */
 export interface View {
   readonly echo: Echo
   readonly shown: Shown
+  /** null where the client didn't ask for what is encrypted. */
+  readonly seal: Seal | null
 }
 
 const millisPerSecond = 1_000
@@ -62,8 +67,6 @@ const argumentOf = (call: McpCall, name: string): string => {
   }
 }
 
-const isWeb = (call: McpCall): boolean => call.name === "web_search" || call.name === "web_fetch"
-
 const cut = (text: string): string =>
   text.length <= resultCharactersMax ? text : `${text.slice(0, resultCharactersMax).toWellFormed()}…`
 
@@ -71,7 +74,7 @@ const cut = (text: string): string =>
 const summaryOf = ({ arguments: args, error, name, output }: McpCall): string =>
   `${name}(${cut(args)}) → ${cut(output ?? `Error: ${error ?? "unknown"}`)}`
 
-const kindOf = (item: OutputItem, { shown }: View): IdKind => {
+const kindOf = (item: OutputItem, { shown }: Pick<View, "shown">): IdKind => {
   switch (item.type) {
     case "message":
       return "message"
@@ -80,7 +83,7 @@ const kindOf = (item: OutputItem, { shown }: View): IdKind => {
     case "file_search_call":
       return "fileSearch"
     case "mcp_call":
-      return shown.webSearch && isWeb(item) ? "webSearch" : "reasoning"
+      return isWebSearchCall(item, shown) ? "webSearch" : "reasoning"
     case "reasoning":
       return "reasoning"
   }
@@ -90,10 +93,16 @@ export const renderCall = (call: McpCall, view: View): Item => {
   const id = shownId(kindOf(call, view), call.id)
   // A tool that fails is data for the model, and no failure of the response.
   const status = call.status === "in_progress" ? "in_progress" : "completed"
-  if (!view.shown.webSearch || !isWeb(call)) {
-    const text =
-      call.status === "in_progress" ? [] : [{ type: "summary_text" as const, text: summaryOf(call) }]
-    return { id, type: "reasoning", status, summary: text }
+  if (!isWebSearchCall(call, view.shown)) {
+    if (call.status === "in_progress") return { id, type: "reasoning", status, summary: [] }
+    const sealed = view.seal === null ? {} : { encrypted_content: view.seal(call.id, { ran: call }) }
+    return {
+      id,
+      type: "reasoning",
+      status,
+      summary: [{ type: "summary_text", text: summaryOf(call) }],
+      ...sealed
+    }
   }
   const action =
     call.name === "web_search"
@@ -104,16 +113,17 @@ export const renderCall = (call: McpCall, view: View): Item => {
 
 /** A call that the client runs. */
 export const renderFunctionCall = (call: FunctionCall): Extract<Item, { type: "function_call" }> => ({
-  ...Struct.omit(call, ["round"]),
+  ...Struct.omit(call, hiddenOfCalls),
   id: shownId("functionCall", call.id)
 })
 
 /** What the model thought, as far as its server shows it. */
-export const renderReasoning = ({ id, status, text }: ReasoningItem): Item => ({
+export const renderReasoning = ({ id, sealed, status, text }: SealedReasoning): Item => ({
   id: shownId("reasoning", id),
   type: "reasoning",
   status: status === "in_progress" ? status : "completed",
-  summary: text === "" ? [] : [{ type: "summary_text", text }]
+  summary: text === "" ? [] : [{ type: "summary_text", text }],
+  ...(sealed === undefined ? {} : { encrypted_content: sealed })
 })
 
 /** An item as the client sees it; null for one that it didn't ask to see. */
@@ -165,7 +175,7 @@ const textOf = (output: ReadonlyArray<Item>): string =>
 /** A whole response. */
 export const renderResponse = (response: ResponseObject, view: View): ResponseResource => {
   const isCut = cutOf(response.incomplete_details) !== null
-  const output = response.output.flatMap((item) => renderItem(item, view) ?? [])
+  const output = sealedOutput(response.output, view).flatMap((item) => renderItem(item, view) ?? [])
   return {
     ...view.echo,
     id: shownId("response", response.id),

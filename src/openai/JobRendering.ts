@@ -13,11 +13,16 @@ import { firstId } from "../sql/Paging.ts"
 import { renderResponse } from "./ItemRendering.ts"
 import { progressOf } from "./OutputSoFar.ts"
 import { decodeBody, readRequest } from "./RequestReading.ts"
+import { noSealing, Sealing } from "./Sealing.ts"
 
 /** Responses that are made apart from their requests, as documents and frames. */
 
-export const viewOfJob = (job: ResponseJob) =>
-  Effect.map(Effect.orDie(decodeBody(job.request)), (body) => ({ body, ...readRequest(body) }))
+/** Of its input nothing is opened, since nothing of that is shown. */
+export const viewOfJob = Effect.fnUntraced(function* (job: ResponseJob) {
+  const { seal } = (yield* Sealing).of(job.userId)
+  const body = yield* Effect.orDie(decodeBody(job.request))
+  return { body, ...(yield* readRequest(body, { ...noSealing, seal })) }
+})
 
 /** An item of a response that will not go on. */
 const broken = (item: Item): Item =>

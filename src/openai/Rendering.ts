@@ -6,6 +6,7 @@ import { errorEvent, type EventBody } from "../api/ResponseEvent.ts"
 import type { ResponseObject } from "../api/ResponseObject.ts"
 import type { ItemId } from "../domain/Ids.ts"
 import { messagePart, renderItem, renderResponse, type View } from "./ItemRendering.ts"
+import { makeSealedEvents } from "./SealedItems.ts"
 
 /** The second rendering: from the core's events to those of the OpenAI interface. */
 
@@ -236,7 +237,7 @@ export const makeRenderer = (view: View, queued: ResponseResource | null = null)
     return [...items.release(isCut), { type: isCut ? "response.incomplete" : "response.completed", response }]
   }
 
-  const event = (one: EventBody): ReadonlyArray<ProfileEventBody> => {
+  const rendered = (one: EventBody): ReadonlyArray<ProfileEventBody> => {
     switch (one.type) {
       case "response.created": {
         started = renderResponse(one.response, view)
@@ -251,6 +252,9 @@ export const makeRenderer = (view: View, queued: ResponseResource | null = null)
         return items.event(one)
     }
   }
+
+  const sealed = view.seal === null ? null : makeSealedEvents(view)
+  const event = sealed === null ? rendered : (one: EventBody) => sealed(one).flatMap(rendered)
 
   return { start, event, failure: (body) => event(errorEvent(body)) }
 }

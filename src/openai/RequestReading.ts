@@ -10,8 +10,15 @@ import type {
   ToolName,
   ToolSpec
 } from "../domain/ModelCall.ts"
-import type { Demands, RequestEntry, RequestPart, ResponseRequest } from "../responses/ResponseRequest.ts"
+import {
+  type Demands,
+  isRecalled,
+  type RequestEntry,
+  type RequestPart,
+  type ResponseRequest
+} from "../responses/ResponseRequest.ts"
 import type { Shown, View } from "./ItemRendering.ts"
+import { sealingOnce, type UserSealing } from "./Sealing.ts"
 
 /** From the body of a request to what the core understands, and to what its response repeats. */
 
@@ -19,6 +26,8 @@ interface ReadRequest {
   readonly request: ResponseRequest
   readonly demands: Demands
   readonly view: View
+  /** The paths of what is encrypted and can't be read. */
+  readonly unreadable: ReadonlyArray<string>
 }
 
 export const detailOf = (detail: typeof Detail.Type | null | undefined): ImageDetail =>
@@ -46,12 +55,15 @@ const partOf = (part: Part): RequestPart => {
   }
 }
 
-export const entryOf = (item: Item): RequestEntry => {
+const entryOf = (item: Item, { open }: UserSealing): RequestEntry => {
   if ("id" in item) return { type: "item_reference", id: item.id }
   switch (item.type) {
+    case "reasoning": {
+      const recalled = item.encrypted_content == null ? null : open(item.encrypted_content)
+      return recalled === null ? item : { type: item.type, recalled }
+    }
     case "function_call":
     case "function_call_output":
-    case "reasoning":
     case "web_search_call":
     case "file_search_call":
     case "mcp_call":
@@ -186,8 +198,23 @@ const projectParamOf = (tools: Tools): string | null => {
 const projectOf = (tools: Tools) =>
   tools.flatMap((tool) => (tool.type === "file_search" ? tool.vector_store_ids : []))[0]
 
-const requestOf = (body: CreateBody): ResponseRequest => ({
-  input: typeof body.input === "string" ? body.input : body.input.map(entryOf),
+/** The places of what is encrypted and can't be read: the answer is made without it. */
+const unreadableIn = ({ input: given }: CreateBody, { input }: ResponseRequest): ReadonlyArray<string> =>
+  typeof given === "string"
+    ? []
+    : given.flatMap((item, index) => {
+        const isEncrypted = "type" in item && item.type === "reasoning" && item.encrypted_content != null
+        return isEncrypted && typeof input !== "string" && !isRecalled(input[index])
+          ? [`input[${index}].encrypted_content`]
+          : []
+      })
+
+/** Each entry is an operation of its own, for much may have to be decrypted. */
+export const entriesOf = (items: ReadonlyArray<Item>, sealing: UserSealing) =>
+  Effect.forEach(items, (item) => Effect.sync(() => entryOf(item, sealing)))
+
+const requestOf = (body: CreateBody, input: ResponseRequest["input"]): ResponseRequest => ({
+  input,
   ...given({
     instructions: body.instructions,
     conversation: body.conversation,
@@ -201,7 +228,8 @@ const requestOf = (body: CreateBody): ResponseRequest => ({
 const shownOf = (body: CreateBody): Shown => ({
   webSearch: (body.tools ?? []).some(({ type }) => isWebSearch(type)),
   fileSearch: (body.tools ?? []).some(({ type }) => type === "file_search"),
-  results: (body.include ?? []).includes("file_search_call.results")
+  results: (body.include ?? []).includes("file_search_call.results"),
+  encrypted: (body.include ?? []).includes("reasoning.encrypted_content")
 })
 
 const echoedFormat = (format: Format | null | undefined): Echo["text"]["format"] => {
@@ -246,16 +274,23 @@ const echoOf = (body: CreateBody): Echo => ({
   user: body.user ?? null
 })
 
-export const readRequest = (body: CreateBody): ReadRequest => {
-  const view: View = { echo: echoOf(body), shown: shownOf(body) }
-  return { request: requestOf(body), demands: { ...demandsOf(body), echo: view }, view }
-}
+export const readRequest = Effect.fnUntraced(function* (body: CreateBody, sealing: UserSealing) {
+  const { input } = body
+  const request = requestOf(body, typeof input === "string" ? input : yield* entriesOf(input, sealing))
+  const asked = { echo: echoOf(body), shown: shownOf(body) }
+  return {
+    request,
+    demands: { ...demandsOf(body), echo: asked },
+    view: { ...asked, seal: asked.shown.encrypted === true ? sealingOnce(sealing) : null },
+    unreadable: unreadableIn(body, request)
+  } satisfies ReadRequest
+})
 
 export const decodeBody = Schema.decodeUnknownEffect(CreateBody)
 
 /** As a job has it. */
-export const readJobRequest = (request: unknown) =>
-  Effect.map(Effect.orDie(decodeBody(request)), (body) => {
-    const { demands, request: read, view } = readRequest(body)
-    return { request: read, demands, showsPassages: view.shown.results }
-  })
+export const readJobRequest = Effect.fnUntraced(function* (job: unknown, sealing: UserSealing) {
+  const body = yield* Effect.orDie(decodeBody(job))
+  const { demands, request, view } = yield* readRequest(body, sealing)
+  return { request, demands, showsPassages: view.shown.results }
+})

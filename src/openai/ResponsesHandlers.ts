@@ -19,6 +19,7 @@ import { ignoredHeader } from "./IgnoredParts.ts"
 import { renderResponse } from "./ItemRendering.ts"
 import { makeWriting } from "./ProfileWriting.ts"
 import { readRequest } from "./RequestReading.ts"
+import { Sealing } from "./Sealing.ts"
 
 /** A new conversation of what isn't stored isn't there. */
 const namingConversation = (
@@ -47,6 +48,7 @@ export const ResponsesHandlers = HttpApiBuilder.group(
     const drain = yield* Drain
     const streams = yield* EventStreams
     const detached = yield* makeDetached
+    const sealing = yield* Sealing
 
     const create = Effect.fnUntraced(function* ({ payload, request: incoming }: CreateRequest) {
       const contradiction = contradictionIn(payload)
@@ -56,8 +58,9 @@ export const ResponsesHandlers = HttpApiBuilder.group(
           .create(payload, incoming)
           .pipe(Effect.catchTag("ConversationNotFound", namingPrevious(payload)))
       }
-      const { demands, request, view } = readRequest(payload)
-      const ignored = yield* ignoredHeader(incoming, payload, documented)
+      const caller = yield* CurrentUser
+      const { demands, request, unreadable, view } = yield* readRequest(payload, sealing.of(caller.userId))
+      const ignored = yield* ignoredHeader(incoming, payload, documented, unreadable)
       const headersOf = (id: ConversationId) => ({ ...namingConversation(payload, id), ...ignored })
       if (payload.stream === true) {
         const begun = yield* responses
@@ -69,7 +72,7 @@ export const ResponsesHandlers = HttpApiBuilder.group(
         return yield* streams.respond(begun.events, {
           headers: headersOf(begun.conversationId),
           writing: makeWriting(view),
-          broken: keepBroken(yield* CurrentUser, payload, begun)
+          broken: keepBroken(caller, payload, begun)
         })
       }
       const response = yield* responses

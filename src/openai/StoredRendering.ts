@@ -15,19 +15,22 @@ import {
   textPart,
   type View
 } from "./ItemRendering.ts"
+import { sealingOnce, type UserSealing } from "./Sealing.ts"
 
 /** What is stored, as clients of the OpenAI interface see it. */
 
 const Shown = Schema.Struct({
   webSearch: Schema.Boolean,
   fileSearch: Schema.Boolean,
-  results: Schema.Boolean
+  results: Schema.Boolean,
+  encrypted: Schema.optionalKey(Schema.Boolean)
 })
 
 const decodeView = Schema.decodeUnknownOption(Schema.Struct({ echo: Echo, shown: Shown }))
 
 /** Of a request that another interface read, and of items by themselves: in the types that all clients know. */
 const plainView: View = {
+  seal: null,
   echo: {
     background: false,
     frequency_penalty: 0,
@@ -52,11 +55,15 @@ const plainView: View = {
 }
 
 /** How a stored response was shown. */
-const viewOf = (echo: unknown): View => Option.getOrElse(decodeView(echo), () => plainView)
+const viewOf = (echo: unknown, sealing: UserSealing): View =>
+  Option.match(decodeView(echo), {
+    onNone: () => plainView,
+    onSome: (view) => ({ ...view, seal: view.shown.encrypted === true ? sealingOnce(sealing) : null })
+  })
 
 /** A stored response, as it was answered. */
-export const renderStored = (stored: StoredResponse): ResponseResource =>
-  renderResponse(storedResponse(stored), viewOf(stored.details?.echo))
+export const renderStored = (stored: StoredResponse, sealing: UserSealing): ResponseResource =>
+  renderResponse(storedResponse(stored), viewOf(stored.details?.echo, sealing))
 
 const partOf = (part: InputMessage["content"][number]) => {
   switch (part.type) {

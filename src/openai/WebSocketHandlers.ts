@@ -29,6 +29,7 @@ import { refuseKey } from "./DetachedCreation.ts"
 import type { View } from "./ItemRendering.ts"
 import { makeRenderer } from "./Rendering.ts"
 import { readRequest } from "./RequestReading.ts"
+import { Sealing } from "./Sealing.ts"
 import { type ReadMessage, readMessage } from "./WebSocketMessages.ts"
 
 /** Messages of one connection that wait while another is answered; beyond that, the connection is not read. */
@@ -104,6 +105,7 @@ const makeBegin = Effect.gen(function* () {
   const responses = yield* Responses
   const namingPrevious = yield* makeNamingPrevious
   const drain = yield* Drain
+  const sealing = yield* Sealing
 
   return Effect.fnUntraced(function* (
     caller: Caller,
@@ -114,7 +116,7 @@ const makeBegin = Effect.gen(function* () {
     const { body } = message
     const contradiction = contradictionIn(body)
     if (contradiction !== null) return yield* contradiction
-    const { demands, request: asked, view } = readRequest(body)
+    const { demands, request: asked, view } = yield* readRequest(body, sealing.of(caller.userId))
     const begun = yield* responses
       .create(asked, demands)
       .pipe(

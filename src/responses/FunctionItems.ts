@@ -3,7 +3,7 @@ import type { ReplayedItem } from "../api/CreateResponse.ts"
 import type { FunctionCall, FunctionCallOutput, InputItem } from "../domain/Conversation.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
 import type { ItemId } from "../domain/Ids.ts"
-import { callIdCharactersMax } from "../domain/ModelCall.ts"
+import { callIdCharactersMax, type Opaque } from "../domain/ModelCall.ts"
 
 /** Calls of the client's functions, and their results, in the input of a request that keeps them. */
 
@@ -49,8 +49,11 @@ type FunctionEntry = ReplayedItem & { readonly type: "function_call" | "function
 export const isFunctionEntry = (entry: ReplayedItem): entry is FunctionEntry =>
   entry.type === "function_call" || entry.type === "function_call_output"
 
-/** Reads the entries one after the other. Calls in a row were one round, which ends at a result. */
-export const makeFunctionItems = (nextId: () => ItemId) => {
+/**
+ * Reads the entries one after the other. Calls in a row were one round, which ends at a result. `opaques` has what only their server
+ * can read of them, by `call_id`; a client may use an id again, so that each counts for the next call of that id.
+ */
+export const makeFunctionItems = (nextId: () => ItemId, opaques: Map<string, Opaque>) => {
   let round: string | null = null
 
   return (entry: FunctionEntry, path: string) =>
@@ -72,6 +75,8 @@ export const makeFunctionItems = (nextId: () => ItemId) => {
       const args = yield* textField(entry, "arguments", path)
       const id = nextId()
       round ??= id
+      const opaque = opaques.get(callId)
+      opaques.delete(callId)
       const item: FunctionCall = {
         id,
         type: "function_call",
@@ -79,7 +84,8 @@ export const makeFunctionItems = (nextId: () => ItemId) => {
         call_id: callId,
         name,
         arguments: args,
-        round
+        round,
+        ...(opaque === undefined ? {} : { opaque })
       }
       return item
     })

@@ -10,10 +10,17 @@ import {
 } from "../domain/Conversation.ts"
 import { InvalidRequest, ItemNotFound } from "../domain/Errors.ts"
 import type { FileId, ItemId } from "../domain/Ids.ts"
+import type { Opaque } from "../domain/ModelCall.ts"
 import { isGroupEnd, mayGiveWay } from "../domain/ProcessorTurns.ts"
 import { type GivenResult, isFunctionEntry, makeFunctionItems } from "./FunctionItems.ts"
 import { resultUnknown } from "./LinkedCalls.ts"
-import { isMessageEntry as isMessage, type ReadEntry, type ReadMediaInput } from "./ResponseRequest.ts"
+import {
+  isMessageEntry as isMessage,
+  isRecalled,
+  type ReadEntry,
+  type ReadMediaInput,
+  type RecalledEntry
+} from "./ResponseRequest.ts"
 
 /** One entry of a request's input. */
 export type Incoming =
@@ -124,6 +131,17 @@ const makeReplayedCalls = (given: ReadonlyArray<ReadEntry>, nextId: () => ItemId
   }
 }
 
+/** What the model thought, and the call that it made, as they were. */
+const recalledItems = (
+  { recalled: { ran, thought } }: RecalledEntry,
+  nextId: () => ItemId
+): ReadonlyArray<InputItem> => [
+  ...(thought === undefined
+    ? []
+    : [{ id: nextId(), type: "reasoning", status: "completed", ...thought } as const]),
+  ...(ran === undefined ? [] : [{ ...ran, id: nextId() }])
+]
+
 /** Only the assistant has output. Source: wire contract, section 1, parts. */
 const misplacedOutput = (param: string) =>
   new InvalidRequest({
@@ -173,7 +191,8 @@ export const readEntries = Effect.fnUntraced(function* (
   const files: Array<FileReference> = []
   const results: Array<GivenResult> = []
   const replayed = makeReplayedCalls(given, nextId)
-  const readFunction = makeFunctionItems(nextId)
+  const opaques = new Map<string, Opaque>()
+  const readFunction = makeFunctionItems(nextId, opaques)
   for (const [index, entry] of given.entries()) {
     if (isGroupEnd(index)) yield* mayGiveWay
     if (!isMessage(entry) && entry.type === "item_reference") {
@@ -186,6 +205,11 @@ export const readEntries = Effect.fnUntraced(function* (
       if (item.type === "function_call_output") {
         results.push({ callId: item.call_id, param: `${field}[${index}].call_id` })
       }
+      continue
+    }
+    if (!isMessage(entry) && isRecalled(entry)) {
+      for (const item of recalledItems(entry, nextId)) entries.push({ kind: "item", item })
+      for (const [callId, opaque] of Object.entries(entry.recalled.calls ?? {})) opaques.set(callId, opaque)
       continue
     }
     if (!isMessage(entry)) {

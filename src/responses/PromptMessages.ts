@@ -146,6 +146,8 @@ const plainMessages = (
     } else if (item.type === "message") {
       endRound()
       const text = messageText(item, show, images)
+      // It led to nothing that is still there.
+      if (item.role === "user") thought = []
       messages.push(
         item.role === "user"
           ? userMessage(text, modelImages(item.content, images))

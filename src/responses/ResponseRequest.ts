@@ -1,8 +1,21 @@
 import type { Effect } from "effect"
-import { type CreateResponse, type InputEntry, isReplayedType, type Part } from "../api/CreateResponse.ts"
-import type { InputImage } from "../domain/Conversation.ts"
+import {
+  type CreateResponse,
+  type InputEntry,
+  isReplayedType,
+  type Part,
+  type ReplayedItem
+} from "../api/CreateResponse.ts"
+import type { InputImage, McpCall } from "../domain/Conversation.ts"
 import type { FileId, ResponseId } from "../domain/Ids.ts"
-import type { AnswerOptions, ImageDetail, ToolName, ToolSpec } from "../domain/ModelCall.ts"
+import type {
+  AnswerOptions,
+  ImageDetail,
+  Opaque,
+  Reasoning,
+  ToolName,
+  ToolSpec
+} from "../domain/ModelCall.ts"
 
 /**
  * What a request asks for beyond what `/v1` knows. Absent fields ask for nothing. Not a part of ResponseRequest, because a body of
@@ -70,7 +83,25 @@ interface MessageOf<P> {
   readonly content: string | ReadonlyArray<P>
 }
 
-type EntryOf<P> = InputEntry | MessageOf<P>
+/** What a client gives back of an earlier answer, which it can't have made up. */
+export interface Recalled {
+  readonly thought?: Reasoning
+  /** What only the model's server can read of the client's calls that follow, by their `call_id`. */
+  readonly calls?: Readonly<Record<string, Opaque>>
+  /** A call of one of the service's own tools, with its result. */
+  readonly ran?: McpCall
+}
+
+/** The entry in whose place it is. No body of `/v1` becomes one. */
+export interface RecalledEntry extends ReplayedItem {
+  readonly type: "reasoning"
+  readonly recalled: Recalled
+}
+
+export const isRecalled = (entry: object | undefined): entry is RecalledEntry =>
+  entry !== undefined && "recalled" in entry
+
+type EntryOf<P> = InputEntry | MessageOf<P> | RecalledEntry
 
 export type RequestEntry = EntryOf<RequestPart>
 

@@ -6,6 +6,7 @@ import {
   type FunctionCall,
   incompleteDetails,
   type InputItem,
+  inputWithoutReasoning,
   outputText,
   type TurnDetails,
   withoutReasoning
@@ -55,11 +56,12 @@ export const turnContent = (
     readonly reasoning: AppConfig["Service"]["models"]["reasoning"]
   }
 ): CommitTurn => {
-  const output = reasoning === "keep" ? response.output : withoutReasoning(response.output)
+  const isKept = reasoning === "keep"
+  const output = isKept ? response.output : withoutReasoning(response.output)
   return {
     responseId: response.id,
     model: response.model,
-    input: items,
+    input: isKept ? items : inputWithoutReasoning(items),
     output,
     systemMessage,
     promptTokens: turnTokens([...prepared.items, ...output], prepared.files, calls),

@@ -47,6 +47,20 @@ layer(Layer.mergeAll(NodeServices.layer, NodeCrypto.layer, Log), { excludeTestSe
       })
     )
 
+    it.effect("gives every process that has it the same sealing key, which is not the key itself", () =>
+      Effect.gen(function* () {
+        const key = Redacted.make("k".repeat(32))
+        const [one, same, other] = yield* Effect.forEach([key, key, Redacted.make("o".repeat(32))], (given) =>
+          Effect.flatMap(directory, (dataDir) => start(dataDir, given))
+        )
+        const bytesOf = (found: typeof one) => Redacted.value(found!.sealingKey)
+        assert.strictEqual(bytesOf(one).length, 32)
+        assert.deepStrictEqual(bytesOf(one), bytesOf(same))
+        assert.notDeepEqual(bytesOf(one), bytesOf(other))
+        assert.notDeepEqual(bytesOf(one), new TextEncoder().encode("k".repeat(32)))
+      })
+    )
+
     it.effect("is the same for several processes that start at once", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem

@@ -3,15 +3,18 @@ import { Effect, Schema } from "effect"
 import { ProfileEvent, type ProfileEventBody } from "../../src/api/openai/ResponseEvents.ts"
 import type { EventBody } from "../../src/api/ResponseEvent.ts"
 import { cutOf } from "../../src/domain/Conversation.ts"
-import { renderResponse } from "../../src/openai/ItemRendering.ts"
+import { renderResponse, type View } from "../../src/openai/ItemRendering.ts"
 import { makeRenderer } from "../../src/openai/Rendering.ts"
 import { readRequest } from "../../src/openai/RequestReading.ts"
+import { noSealing } from "../../src/openai/Sealing.ts"
 import { play, saidOf, Script } from "../responses/eventScripts.ts"
 import { assertProfileGrammar } from "./ProfileGrammar.ts"
 
-const { view } = readRequest({ input: "Hi" })
+const { view: plain } = Effect.runSync(readRequest({ input: "Hi" }, noSealing))
+/** Of a client that asks for what is encrypted. */
+const sealing: View = { ...plain, seal: (id, recalled) => JSON.stringify([id, recalled]) }
 
-const rendered = (events: ReadonlyArray<EventBody>): ReadonlyArray<ProfileEvent> => {
+const rendered = (events: ReadonlyArray<EventBody>, view: View = plain): ReadonlyArray<ProfileEvent> => {
   const renderer = makeRenderer(view)
   return events
     .flatMap((event): ReadonlyArray<ProfileEventBody> => renderer.event(event))
@@ -44,10 +47,13 @@ describe("The rendering for clients of OpenAI", () => {
     [Script.said, Script.ending, Script.batch],
     ([script, ending, batch]) => {
       const core = play(saidOf(script), ending, batch)
-      const { whole } = assertProfileGrammar(rendered(core))
       const end = core.at(-1)!
-      if (end.type === "response.completed") assert.deepStrictEqual(renderResponse(end.response, view), whole)
-      else assert.strictEqual(whole?.status, "failed")
+      for (const view of [plain, sealing]) {
+        const { whole } = assertProfileGrammar(rendered(core, view))
+        if (end.type === "response.completed")
+          assert.deepStrictEqual(renderResponse(end.response, view), whole)
+        else assert.strictEqual(whole?.status, "failed")
+      }
     }
   )
 })

@@ -117,7 +117,8 @@ const ReplayedItem = Schema.Struct({
   name: Text,
   arguments: Text,
   output: Text,
-  error: Text
+  error: Text,
+  encrypted_content: Text
 })
 
 export const Item = Schema.Union([

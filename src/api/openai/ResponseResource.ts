@@ -82,7 +82,9 @@ const Reasoning = Schema.Struct({
   id: Schema.String,
   type: Schema.Literal("reasoning"),
   status,
-  summary: Schema.Array(SummaryText)
+  summary: Schema.Array(SummaryText),
+  /** Only where `include` has `reasoning.encrypted_content`: to be sent back as it is. Null for what can't be given back. */
+  encrypted_content: Schema.optionalKey(Schema.NullOr(Schema.String))
 }).annotate({
   identifier: "Reasoning",
   description:

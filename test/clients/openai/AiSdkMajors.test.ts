@@ -78,6 +78,48 @@ for (const [name, ai, createOpenAi] of majors) {
           })
         )
 
+        it.effect.runIf(kind === "responses")("keeps what the model thought, with nothing stored", () =>
+          Effect.gen(function* () {
+            const model = yield* languageModel
+            const scripted = yield* ScriptedModel
+            yield* scripted.change({ tools: true, contextWindow: 20_000 })
+            const reasoning = { text: "I look.", opaque: { origin: "o", data: "secret" } }
+            const thinks = Stream.concat(
+              Stream.make<ReadonlyArray<ModelPart>>(
+                { type: "reasoning_text", text: "I look." },
+                { type: "reasoning", reasoning }
+              ),
+              calls("weather", { city: "Rome" })
+            )
+            const settings = {
+              model,
+              prompt: "Rome?",
+              stopWhen: ai.stepCountIs(3),
+              providerOptions: { openai: { store: false, include: ["reasoning.encrypted_content"] } },
+              tools: {
+                weather: ai.tool({
+                  description: "The weather of a city.",
+                  inputSchema: z.object({ city: z.string() }),
+                  execute: () => "sunny"
+                })
+              }
+            }
+            const ways = [
+              async () => (await ai.generateText(settings)).text,
+              async () => await ai.streamText(settings).text
+            ]
+            for (const way of ways) {
+              yield* scripted.next(thinks, says("Sunny."))
+              assert.strictEqual(yield* Effect.promise(way), "Sunny.")
+              const { messages } = (yield* scripted.asked).at(-1)!.request
+              const kept = messages.flatMap((message) =>
+                message.role === "assistant" ? message.toolCalls.flatMap((one) => one.reasoning ?? []) : []
+              )
+              assert.deepStrictEqual(kept, [reasoning])
+            }
+          })
+        )
+
         it.effect("generates an object", () =>
           Effect.gen(function* () {
             const model = yield* languageModel

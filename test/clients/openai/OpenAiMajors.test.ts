@@ -195,6 +195,40 @@ for (const [name, OpenAi] of majors) {
       })
     )
 
+    it.effect("gives a model its thoughts back by what is encrypted, with nothing stored", () =>
+      Effect.gen(function* () {
+        const openai = yield* client
+        const model = yield* ScriptedModel
+        yield* model.change({ tools: true, contextWindow: 20_000 })
+        const reasoning = { text: "I look.", opaque: { origin: "o", data: "secret" } }
+        yield* model.next(
+          calls(
+            { type: "reasoning_text", text: "I look." },
+            { type: "reasoning", reasoning },
+            call("weather", { city: "Rome" })
+          ),
+          says("Sunny.")
+        )
+        const said = yield* Effect.promise(async () => {
+          const asked = { model: "auto", tools: [weather], store: false }
+          const input: Array<OpenAi7.Responses.ResponseInputItem> = [{ role: "user", content: "Rome?" }]
+          const include: Array<OpenAi7.Responses.ResponseIncludable> = ["reasoning.encrypted_content"]
+          const one = await openai.responses.stream({ ...asked, input, include }).finalResponse()
+          input.push(...one.output.map((item) => ({ ...item }) as OpenAi7.Responses.ResponseInputItem))
+          for (const item of one.output)
+            if (item.type === "function_call")
+              input.push({ type: "function_call_output", call_id: item.call_id, output: "sunny" })
+          return (await openai.responses.create({ ...asked, input, include })).output_text
+        })
+        assert.strictEqual(said, "Sunny.")
+        const { messages } = (yield* model.asked).at(-1)!.request
+        const calling = messages.flatMap((message) =>
+          message.role === "assistant" ? message.toolCalls.flatMap((one) => one.reasoning ?? []) : []
+        )
+        assert.deepStrictEqual(calling, [reasoning])
+      })
+    )
+
     it.effect("shows a refusal in a response and in a chat, and parses none", () =>
       Effect.gen(function* () {
         const openai = yield* client
