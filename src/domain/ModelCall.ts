@@ -17,6 +17,9 @@ export const Opaque = Schema.Struct({
 })
 export type Opaque = typeof Opaque.Type
 
+/** The origin of what a client says that the model thought. Nobody can check it, so that it goes only where it is demanded. */
+export const saidByClient = "client"
+
 /** What a model thought. */
 export interface Reasoning {
   /** What its server shows of it; "" if nothing. */

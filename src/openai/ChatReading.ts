@@ -1,9 +1,20 @@
 import { Result } from "effect"
-import type { InputEntry } from "../api/CreateResponse.ts"
 import type { ChatBody, FunctionTool, Message, ResponseFormat, UserPart } from "../api/openai/ChatBody.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
-import type { AnswerFormat, AnswerOptions, ToolChoice, ToolSpec } from "../domain/ModelCall.ts"
-import type { Demands, RequestEntry, RequestPart, ResponseRequest } from "../responses/ResponseRequest.ts"
+import {
+  type AnswerFormat,
+  type AnswerOptions,
+  saidByClient,
+  type ToolChoice,
+  type ToolSpec
+} from "../domain/ModelCall.ts"
+import type {
+  Demands,
+  RecalledEntry,
+  RequestEntry,
+  RequestPart,
+  ResponseRequest
+} from "../responses/ResponseRequest.ts"
 import { detailOf, given } from "./RequestReading.ts"
 
 /** From a chat to what the core understands. */
@@ -47,9 +58,19 @@ const answeredText = ({ content, refusal }: AssistantMessage): string => {
   return written === "" ? (refusal ?? "") : written
 }
 
-const answerEntries = (message: AssistantMessage): ReadonlyArray<InputEntry> => {
+/** What a client says that the model thought: text, as it was shown. */
+const thoughtEntry = (text: string): RecalledEntry => ({
+  type: "reasoning",
+  recalled: {
+    thought: { text, opaque: { origin: saidByClient, data: JSON.stringify({ field: "reasoning_content" }) } }
+  }
+})
+
+const answerEntries = (message: AssistantMessage, isNamed: boolean): ReadonlyArray<RequestEntry> => {
   const text = answeredText(message)
+  const thought = isNamed ? (message.reasoning_content ?? "") : ""
   return [
+    ...(thought === "" ? [] : [thoughtEntry(thought)]),
     ...(text === "" ? [] : [{ type: "message", role: "assistant", content: text }]),
     ...(message.tool_calls ?? []).map((call) => ({
       type: "function_call" as const,
@@ -60,7 +81,8 @@ const answerEntries = (message: AssistantMessage): ReadonlyArray<InputEntry> => 
   ]
 }
 
-const entriesOf = (message: Message): ReadonlyArray<RequestEntry> => {
+/** `isNamed` if the client names the model, and so says whose thoughts it gives back. */
+const entriesOf = (message: Message, isNamed: boolean): ReadonlyArray<RequestEntry> => {
   switch (message.role) {
     case "user": {
       const { content } = message
@@ -73,7 +95,7 @@ const entriesOf = (message: Message): ReadonlyArray<RequestEntry> => {
       ]
     }
     case "assistant":
-      return answerEntries(message)
+      return answerEntries(message, isNamed)
     case "tool":
       return [
         { type: "function_call_output", call_id: message.tool_call_id, output: textOf(message.content) }
@@ -170,11 +192,13 @@ const answerOptions = (body: ChatBody, toolChoice: ToolChoice | undefined): Answ
 
 const noTools: ReadonlySet<never> = new Set<never>()
 
+const namedModel = ({ model }: ChatBody): string | null => (model === "auto" ? null : model || null)
+
 const demandsOf = (body: ChatBody): Demands => {
   const { functions, toolChoice } = chosen(body)
   return {
     ...given({
-      model: body.model === "auto" || body.model === "" ? null : body.model,
+      model: namedModel(body),
       functions: functions.length === 0 ? null : functions,
       cacheKey: body.prompt_cache_key,
       // A client that demands a call, or that lists what may be called, waits for one of its own functions.
@@ -194,8 +218,9 @@ const boundOf = ({ max_completion_tokens, max_tokens }: ChatBody): number | null
 export const readChat = (body: ChatBody): Result.Result<ReadChat, InvalidRequest> => {
   const problem = problemOf(body.messages)
   if (problem !== null) return Result.fail(problem)
+  const isNamed = namedModel(body) !== null
   const placed = body.messages.flatMap((message, index) =>
-    entriesOf(message).map((entry) => ({ entry, path: `messages[${index}]` }))
+    entriesOf(message, isNamed).map((entry) => ({ entry, path: `messages[${index}]` }))
   )
   return Result.succeed({
     request: {

@@ -75,6 +75,10 @@ export const withHeaders = (endpoint: Endpoint, headers: Readonly<Record<string,
 export const originOf = ({ baseUrl, protocol, sdk }: ModelServer, modelId: string): string =>
   `${protocol.name} ${sdk?.server ?? baseUrl.origin + baseUrl.pathname} ${modelId}`
 
+/** Whether the server wants back what the model thought as text, so that a client's word for it is better than nothing. */
+export const demandsReasoning = ({ protocol }: ModelServer, { reasoning }: Dialect): boolean =>
+  protocol === openAiChat && (reasoning === "always" || reasoning === "demanded")
+
 /** What no log and no message may have. */
 export const secretsOf = ({ headers, key, models, sdk }: ModelServer): ReadonlyArray<Redacted.Redacted> => [
   ...(key === null ? [] : [key]),

@@ -1,10 +1,11 @@
-import type {
-  ModelImage,
-  ModelMessage,
-  ModelRequest,
-  Opaque,
-  Reasoning,
-  ToolCall
+import {
+  type ModelImage,
+  type ModelMessage,
+  type ModelRequest,
+  type Opaque,
+  type Reasoning,
+  saidByClient,
+  type ToolCall
 } from "../domain/ModelCall.ts"
 import { type Dialect, offeredTools } from "./Dialect.ts"
 
@@ -66,23 +67,26 @@ const withJoinedReasoning = (messages: ReadonlyArray<ModelMessage>): ReadonlyArr
 }
 
 /**
- * The messages without what the model can't read: reasoning and opaque values of another origin. Nothing else decides what of them
- * reaches a server.
+ * The messages without what the model can't read: reasoning and opaque values of another origin. With `trustsClients` it reads what
+ * clients say that was thought. Nothing else decides what of them reaches a server.
  */
 export const readableBy = (
   origin: string,
-  messages: ReadonlyArray<ModelMessage>
-): ReadonlyArray<ModelMessage> =>
-  messages.map((message) => {
+  messages: ReadonlyArray<ModelMessage>,
+  trustsClients = false
+): ReadonlyArray<ModelMessage> => {
+  const isReadable = isOf(trustsClients ? [origin, saidByClient] : [origin])
+  return messages.map((message) => {
     if (message.role !== "assistant") return message
     const { reasoning = [], toolCalls, ...said } = message
-    const kept = reasoning.filter(isOf(origin))
+    const kept = reasoning.filter(isReadable)
     return {
       ...said,
-      toolCalls: toolCalls.map((call) => readableCall(origin, call)),
+      toolCalls: toolCalls.map((call) => readableCall(isReadable, call)),
       ...(kept.length === 0 ? {} : { reasoning: kept })
     }
   })
+}
 
 /**
  * The messages with the ids that the server itself gave its calls, which some servers want back as they were. An id that the
@@ -109,15 +113,18 @@ export const withServersIds = (messages: ReadonlyArray<ModelMessage>): ReadonlyA
 }
 
 const isOf =
-  (origin: string) =>
-  ({ opaque }: { readonly opaque?: Opaque | null }): boolean =>
-    opaque?.origin === origin
+  (origins: ReadonlyArray<string>) =>
+  ({ opaque }: { readonly opaque?: Opaque | null | undefined }): boolean =>
+    opaque != null && origins.includes(opaque.origin)
 
-const readableCall = (origin: string, { opaque, reasoning = [], ...call }: ToolCall): ToolCall => {
-  const kept = reasoning.filter(isOf(origin))
+const readableCall = (
+  isReadable: ReturnType<typeof isOf>,
+  { opaque, reasoning = [], ...call }: ToolCall
+): ToolCall => {
+  const kept = reasoning.filter(isReadable)
   return {
     ...call,
-    ...(opaque?.origin === origin ? { opaque } : {}),
+    ...(opaque !== undefined && isReadable({ opaque }) ? { opaque } : {}),
     ...(kept.length === 0 ? {} : { reasoning: kept })
   }
 }

@@ -28,6 +28,7 @@ import { withBody } from "./ModelExtras.ts"
 import {
   beginsThinking,
   bodyOf,
+  demandsReasoning,
   endpointOf,
   firstDialect,
   type ModelServer,
@@ -174,7 +175,8 @@ const send = (
     const { gate, model, options, request, server, upstream } = call
     const origin = originOf(server, model.id)
     const reader = new AnswerReader(server.protocol.makeDecode(beginsThinking(server, model)), origin)
-    const readable = { ...request, messages: withServersIds(readableBy(origin, request.messages)) }
+    const messages = readableBy(origin, request.messages, demandsReasoning(server, dialect))
+    const readable = { ...request, messages: withServersIds(messages) }
     const exchange = new Exchange(reader, {
       timeouts,
       count: () => estimate(request, reader),

@@ -92,6 +92,7 @@ const AssistantMessage = Schema.Struct({
     })
   ),
   refusal: maybe(StorableText),
+  reasoning_content: maybe(StorableText),
   tool_calls: maybe(few(CalledFunction, callsMax, "calls")),
   function_call: unsupported("replay the call as one of `tool_calls`"),
   name
