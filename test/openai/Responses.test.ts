@@ -2,6 +2,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Schema, Stream } from "effect"
 import { ResponseResource } from "../../src/api/openai/ResponseResource.ts"
 import { FilesLayer } from "../../src/App.ts"
+import { reasoningEfforts } from "../../src/domain/ModelCall.ts"
 import { failure, says, ScriptedModel, text } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
@@ -169,6 +170,22 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/responses
         "wishes, text.tone, reasoning.budget, tools[0].?",
         reply.text
       )
+    })
+  )
+
+  it.effect.each(reasoningEfforts)("gives the model the effort %s, in a response and in a chat", (effort) =>
+    Effect.gen(function* () {
+      const { alice, url } = yield* TestApp
+      const model = yield* ScriptedModel
+      yield* model.next(says("Hello"), says("Hello"))
+      const { status } = yield* post({ input: "Hi", reasoning: { effort } })
+      const chat = yield* call(`${url}/openai/v1/chat/completions`, {
+        key: alice.key,
+        body: { messages: [{ role: "user", content: "Hi" }], reasoning_effort: effort }
+      })
+      assert.deepStrictEqual([status, chat.status], [200, 200])
+      const asked = (yield* model.asked).slice(-2).map(({ request }) => request.options?.reasoningEffort)
+      assert.deepStrictEqual(asked, [effort, effort])
     })
   )
 
