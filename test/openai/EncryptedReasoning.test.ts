@@ -255,6 +255,16 @@ layer(TestApp.layer(), { excludeTestServices: true })("reasoning.encrypted_conte
       const input = [user("Weather?"), ...whole.output, user("Sure?")]
       yield* request({ input, background: true, stream: true })
       assert.include(said(yield* lastMessages), "secret")
+      yield* script(ended)
+      const others = whole.output.map((item) =>
+        item.type === "reasoning" ? { ...item, encrypted_content: "gAAAAABo" } : item
+      )
+      const reply = yield* request({
+        input: [user("Weather?"), ...others, user("Sure?")],
+        background: true,
+        stream: true
+      })
+      assert.strictEqual(reply.headers.get("x-ignored-fields"), "input[1].encrypted_content")
     })
   )
 

@@ -1,8 +1,11 @@
-import { assert, layer } from "@effect/vitest"
+import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Schema, Stream } from "effect"
 import { ChatCompletion } from "../../src/api/openai/ChatCompletion.ts"
 import { ResponseResource } from "../../src/api/openai/ResponseResource.ts"
 import type { ModelPart } from "../../src/domain/ModelCall.ts"
+import { messagePart } from "../../src/openai/ItemRendering.ts"
+import { progressOf } from "../../src/openai/OutputSoFar.ts"
+import { play } from "../responses/eventScripts.ts"
 import { says, ScriptedModel, scriptedUsage, text } from "../support/ScriptedModel.ts"
 import { assertGrammar } from "../support/StreamGrammar.ts"
 import { TestApp } from "../support/TestApp.ts"
@@ -34,6 +37,17 @@ const person = {
   name: "person",
   schema: { type: "object", properties: { name: { type: "string" } }, required: ["name"] }
 }
+
+describe("What the events of a response show before its end", () => {
+  it("has the refusal so far, as a refusal", () => {
+    const events = play(["First,", { refused: "I " }, { refused: "won't." }], "nothing", 1)
+    const { output } = progressOf(events)
+    assert.deepStrictEqual(
+      output.map((item) => item.type === "message" && item.content.map(messagePart)),
+      [[{ type: "output_text", text: "First,", annotations: [], logprobs: [] }], refusal]
+    )
+  })
+})
 
 layer(TestApp.layer(), { excludeTestServices: true })("a refusal of the model", (it) => {
   it.effect("is a part of its own in a response, whole, streamed, stored and in its conversation", () =>

@@ -1,8 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import type { ModelMessage, ModelRequest, Reasoning, ToolCall } from "../../src/domain/ModelCall.ts"
+import {
+  type ModelMessage,
+  type ModelRequest,
+  type Reasoning,
+  saidByClient,
+  type ToolCall
+} from "../../src/domain/ModelCall.ts"
 import { chatFamilyNames } from "../../src/providers/ChatFamilies.ts"
 import {
+  demandsReasoning,
   firstDialect,
   type ModelServer,
   originOf,
@@ -86,5 +93,34 @@ describe("what only one model can read", () => {
       tools: [{ name: "calc", description: "d", parameters: { type: "object" } }]
     }
     assert.notInclude(server.protocol.encode(model.id, request, firstDialect(server, model)), "SECRET")
+  })
+})
+
+describe("what a client says that a model thought", () => {
+  it("reaches only the servers of Chat Completions that demand it", () => {
+    const opaque = { origin: saidByClient, data: JSON.stringify({ field: "reasoning_content" }) }
+    const messages: ReadonlyArray<ModelMessage> = [
+      { role: "user", text: "?" },
+      { role: "assistant", text: "Yes.", toolCalls: [], reasoning: [{ text: "SAID", opaque }] },
+      { role: "user", text: "?" }
+    ]
+    const reached = servers.filter((server) => {
+      const dialect = firstDialect(server, model)
+      const readable = readableBy(originOf(server, "m"), messages, demandsReasoning(server, dialect))
+      const request = { messages: readable, maxOutputTokens: 9, tools: [] }
+      return server.protocol.encode("m", request, dialect).includes("SAID")
+    })
+    assert.deepStrictEqual(
+      reached.map(({ family, protocol }) => [protocol.name, family]),
+      [
+        ["openai-chat", "deepseek"],
+        ["openai-chat", "moonshot"]
+      ]
+    )
+    const others = ["anthropic", "openai-responses"] as const
+    for (const name of others) {
+      const server = serverOf(name, { baseUrl: new URL("https://api.deepseek.com/anthropic") })
+      assert.isFalse(demandsReasoning(server, firstDialect(server, model)))
+    }
   })
 })
