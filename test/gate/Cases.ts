@@ -79,24 +79,27 @@ const chatFunctions = [
   { type: "function", function: { name: "weather", description: "The weather", parameters } }
 ]
 
-const clientsFunction: Case = (cell) =>
-  Effect.gen(function* () {
-    const reply = yield* ask(cell, { rounds: [[weather]] }, { tools: functions })
-    if (cell.param !== null) return yield* assertRefused(cell, reply, cell.param)
-    const { id, output } = answeredOf(reply)
-    const made = output.find(({ type }) => type === "function_call")
-    assert.strictEqual(made?.name, "weather")
-    const input = [{ type: "function_call_output", call_id: made?.call_id, output: "sunny" }]
-    const model = cell.provider.model.id
-    const next = yield* post("/openai/v1/responses", {
-      model,
-      input,
-      previous_response_id: id,
-      tools: functions
+const clientsFunction =
+  (more: object = {}): Case =>
+  (cell) =>
+    Effect.gen(function* () {
+      const reply = yield* ask(cell, { rounds: [[weather]] }, { tools: functions, ...more })
+      if (cell.param !== null) return yield* assertRefused(cell, reply, cell.param)
+      const { id, output } = answeredOf(reply)
+      const made = output.find(({ type }) => type === "function_call")
+      assert.strictEqual(made?.name, "weather")
+      const input = [{ type: "function_call_output", call_id: made?.call_id, output: "sunny" }]
+      const model = cell.provider.model.id
+      const next = yield* post("/openai/v1/responses", {
+        model,
+        input,
+        previous_response_id: id,
+        tools: functions,
+        ...more
+      })
+      assert.strictEqual(answeredOf(next).output_text, "Results: 1. Images: 0.")
+      yield* assertServed(cell)
     })
-    assert.strictEqual(answeredOf(next).output_text, textBehind(cell, 1))
-    yield* assertServed(cell)
-  })
 
 const Chat = Schema.Struct({
   choices: Schema.Array(Schema.Struct({ message: Schema.Struct({ content: Schema.String }) }))
@@ -269,7 +272,8 @@ export const cases: Readonly<Record<string, Case>> = {
   "three rounds of the calculator": answersWith({ rounds: [[sum], [product], [sum]] }, 3),
   "two calls in one round": answersWith({ rounds: [[sum, product]] }, 2),
   "a turn behind calls": nextTurn,
-  "a client's function": clientsFunction,
+  "a client's function": clientsFunction(),
+  "a client's function without thinking": clientsFunction({ reasoning: { effort: "none" } }),
   "a replayed history": replayed,
   "a forced function": forced,
   "a strict schema": strictSchema,

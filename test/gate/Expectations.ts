@@ -25,6 +25,8 @@ const ownServers = ["ollama", "llamacpp", "vllm", "sglang", "lmstudio"]
 
 const differing: Readonly<Record<string, Readonly<Record<string, Expectation>>>> = {
   "a client's function": all(toolless, refused("tools")),
+  // These models always think, or have no efforts.
+  "a client's function without thinking": all(["gpt6chat", "azurechat", "xai"], refused("reasoning.effort")),
   // The thinking of a client's history is unknown: a server that demands it is asked once more without any.
   "a replayed history": {
     ...all(toolless, refused("tools")),
