@@ -2,6 +2,7 @@ import { type Effect, Redacted } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { HttpApiClient } from "effect/http-api"
 import { Api } from "../api/Api.ts"
+import { ResponseObject as ResponseSchema } from "../api/ResponseObject.ts"
 
 /** What other programs import as `parley/api`: the contract of the service, its types, and a client that is derived from it. */
 
@@ -10,7 +11,10 @@ export { CreateResponseBody } from "../api/CreateResponse.ts"
 export * as Errors from "../api/ErrorEnvelope.ts"
 export { FileObject } from "../api/FileObject.ts"
 export { ResponseEvent } from "../api/ResponseEvent.ts"
-export { ResponseObject } from "../api/ResponseObject.ts"
+
+/** A response as `/v1` shows it. */
+export const ResponseObject = ResponseSchema
+export type ResponseObject = typeof ResponseObject.Type
 
 /** Where the service is, and the key of the user on whose behalf requests are sent. */
 export interface ParleyOptions {
