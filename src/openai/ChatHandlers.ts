@@ -13,7 +13,7 @@ import { Responses } from "../responses/Responses.ts"
 import { type ReadChat, readChat } from "./ChatReading.ts"
 import { chatError, type ChatView, makeChatRenderer, renderCompletion } from "./ChatRendering.ts"
 import { refuseKey } from "./DetachedCreation.ts"
-import { ignoredHeader } from "./IgnoredParts.ts"
+import { ignoredHeader, ignoredHints } from "./IgnoredParts.ts"
 
 const lastFrame = "data: [DONE]\n\n"
 
@@ -77,7 +77,7 @@ export const ChatHandlers = HttpApiBuilder.group(
         includeUsage: body.stream_options?.include_usage === true,
         metadata: body.metadata ?? null
       }
-      const ignored = yield* ignoredHeader(incoming, body, documented)
+      const ignored = yield* ignoredHeader(incoming, body, documented, ignoredHints(body))
       const headersOf = (id: ConversationId) => ({
         ...(body.store === true ? { "x-conversation-id": shownId("conversation", id) } : {}),
         ...ignored

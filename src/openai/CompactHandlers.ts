@@ -92,7 +92,7 @@ export const CompactHandlers = HttpApiBuilder.group(
           tool_choice: "none",
           store: false
         }
-        const { demands, request, unreadable } = yield* readRequest(body, sealing.of(userId))
+        const { demands, request, unused } = yield* readRequest(body, sealing.of(userId))
         const response = yield* responses
           .answer(request, demands)
           .pipe(
@@ -109,7 +109,7 @@ export const CompactHandlers = HttpApiBuilder.group(
           })
         }
         return HttpServerResponse.jsonUnsafe(compacted(response), {
-          headers: yield* ignoredHeader(incoming, payload, documented, unreadable)
+          headers: yield* ignoredHeader(incoming, payload, documented, unused)
         })
       }, enveloped)
     )

@@ -1,6 +1,6 @@
 import type { CreateBody, Item } from "../api/openai/CreateBody.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
-import { isWebSearch } from "./RequestReading.ts"
+import { isWebSearch } from "./ToolReading.ts"
 
 /** Why a request can't be honoured though each of its fields could. */
 

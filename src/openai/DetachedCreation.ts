@@ -46,8 +46,8 @@ const headersOf = Effect.fnUntraced(function* (
     first?.type === "response.created"
       ? { "x-conversation-id": shownId("conversation", first.response.conversation_id) }
       : {}
-  const { unreadable } = yield* readRequest(body, (yield* Sealing).of(job.userId))
-  return { ...conversation, ...(yield* ignoredHeader(request, body, documented, unreadable)) }
+  const { unused } = yield* readRequest(body, (yield* Sealing).of(job.userId))
+  return { ...conversation, ...(yield* ignoredHeader(request, body, documented, unused)) }
 })
 
 /** Of a failure after the beginning. */

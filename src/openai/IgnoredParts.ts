@@ -1,6 +1,22 @@
 import { Effect, Predicate } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { ignoredNames } from "../api/IgnoredFields.ts"
+import { includes } from "../api/openai/CreateBody.ts"
+
+const servedTiers: ReadonlySet<string> = new Set(["auto", "default"])
+const included: ReadonlySet<string> = new Set(includes)
+
+/** The paths of hints that are taken, and that nothing is made of. */
+export const ignoredHints = ({
+  include,
+  service_tier: tier
+}: {
+  readonly service_tier?: string | null | undefined
+  readonly include?: ReadonlyArray<string> | null | undefined
+}): ReadonlyArray<string> => [
+  ...(tier == null || servedTiers.has(tier) ? [] : ["service_tier"]),
+  ...(include ?? []).flatMap((name, index) => (included.has(name) ? [] : [`include[${index}]`]))
+]
 
 /** Fields whose content is the client's own. */
 const opaque: ReadonlySet<string> = new Set(["metadata", "parameters", "schema"])

@@ -1,15 +1,7 @@
 import { Effect, Schema } from "effect"
 import { CreateBody, type Detail, type Format, type Item, type Part } from "../api/openai/CreateBody.ts"
 import type { Echo } from "../api/openai/ResponseResource.ts"
-import { webSearchTypes } from "../api/openai/Tools.ts"
-import type {
-  AnswerFormat,
-  AnswerOptions,
-  ImageDetail,
-  ToolChoice,
-  ToolName,
-  ToolSpec
-} from "../domain/ModelCall.ts"
+import type { AnswerFormat, AnswerOptions, ImageDetail, ToolChoice } from "../domain/ModelCall.ts"
 import {
   type Demands,
   isRecalled,
@@ -17,8 +9,10 @@ import {
   type RequestPart,
   type ResponseRequest
 } from "../responses/ResponseRequest.ts"
+import { ignoredHints } from "./IgnoredParts.ts"
 import type { Shown, View } from "./ItemRendering.ts"
 import { sealingOnce, type UserSealing } from "./Sealing.ts"
+import { chosenTools, hasWebSearch, projectOf, projectParamOf } from "./ToolReading.ts"
 
 /** From the body of a request to what the core understands, and to what its response repeats. */
 
@@ -26,8 +20,8 @@ interface ReadRequest {
   readonly request: ResponseRequest
   readonly demands: Demands
   readonly view: View
-  /** The paths of what is encrypted and can't be read. */
-  readonly unreadable: ReadonlyArray<string>
+  /** The paths of what nothing is made of: encrypted content that can't be read, and hints. */
+  readonly unused: ReadonlyArray<string>
 }
 
 export const detailOf = (detail: typeof Detail.Type | null | undefined): ImageDetail =>
@@ -81,56 +75,6 @@ const entryOf = (item: Item, { open }: UserSealing): RequestEntry => {
   }
 }
 
-type Tools = NonNullable<CreateBody["tools"]>
-
-const noParameters = { type: "object", properties: {} }
-
-const functionsOf = (tools: Tools): ReadonlyArray<ToolSpec> =>
-  tools.flatMap((tool, index) =>
-    tool.type === "function"
-      ? [
-          {
-            name: tool.name,
-            description: tool.description ?? "",
-            parameters: tool.parameters ?? noParameters,
-            param: `tools[${index}].parameters`,
-            ...(tool.strict === true ? { strict: true } : {})
-          }
-        ]
-      : []
-  )
-
-export const isWebSearch = (type: string): boolean => webSearchTypes.some((known) => known === type)
-
-const noTools: ReadonlySet<ToolName> = new Set<ToolName>()
-const webTools: ReadonlySet<ToolName> = new Set<ToolName>(["web_search", "web_fetch"])
-const offlineTools: ReadonlySet<ToolName> = new Set<ToolName>(["calculator", "current_datetime"])
-
-interface Chosen {
-  readonly toolChoice?: ToolChoice
-  readonly functions: ReadonlyArray<ToolSpec>
-  /** Absent where the choice leaves all of them. */
-  readonly ownTools?: ReadonlySet<ToolName>
-}
-
-/** The choice as a provider takes it, and the functions that it leaves. */
-const chosen = (choice: CreateBody["tool_choice"], functions: ReadonlyArray<ToolSpec>): Chosen => {
-  if (choice == null) return { functions }
-  if (choice === "none") return { toolChoice: choice, functions, ownTools: noTools }
-  if (typeof choice === "string") return { toolChoice: choice, functions }
-  if (choice.type === "function") return { toolChoice: { name: choice.name }, functions }
-  if (choice.type === "allowed_tools") {
-    const allowed = new Set(choice.tools.map(({ name }) => name))
-    return {
-      toolChoice: choice.mode,
-      functions: functions.filter(({ name }) => allowed.has(name)),
-      ownTools: choice.tools.some(({ type }) => isWebSearch(type)) ? webTools : noTools
-    }
-  }
-  // The search of files always comes before the answer.
-  return isWebSearch(choice.type) ? { toolChoice: { name: "web_search" }, functions } : { functions }
-}
-
 const formatOf = (format: Format | null | undefined): AnswerFormat | null => {
   if (format == null || format.type === "text") return null
   return format.type === "json_object"
@@ -165,14 +109,9 @@ const answerOptions = (body: CreateBody, toolChoice: ToolChoice | undefined): An
     toolChoice
   })
 
-const isOffline = (tools: Tools): boolean =>
-  tools.some(
-    (tool) => isWebSearch(tool.type) && "external_web_access" in tool && tool.external_web_access === false
-  )
-
 const demandsOf = (body: CreateBody): Demands => {
   const tools = body.tools ?? []
-  const { functions, ownTools, toolChoice } = chosen(body.tool_choice, functionsOf(tools))
+  const { functions, ownTools, toolChoice } = chosenTools(body.tool_choice, tools)
   return {
     ...given({
       model: body.model === "auto" || body.model === "" ? null : body.model,
@@ -180,7 +119,7 @@ const demandsOf = (body: CreateBody): Demands => {
       cacheKey: body.prompt_cache_key,
       maxToolCalls: body.max_tool_calls,
       projectParam: projectParamOf(tools),
-      ownTools: ownTools ?? (isOffline(tools) ? offlineTools : null)
+      ownTools
     }),
     answer: answerOptions(body, toolChoice),
     ...(body.truncation === "disabled" ? { wholeHistory: true } : {}),
@@ -189,14 +128,6 @@ const demandsOf = (body: CreateBody): Demands => {
     functionItems: true
   }
 }
-
-const projectParamOf = (tools: Tools): string | null => {
-  const index = tools.findIndex(({ type }) => type === "file_search")
-  return index < 0 ? null : `tools[${index}].vector_store_ids[0]`
-}
-
-const projectOf = (tools: Tools) =>
-  tools.flatMap((tool) => (tool.type === "file_search" ? tool.vector_store_ids : []))[0]
 
 /** The places of what is encrypted and can't be read: the answer is made without it. */
 const unreadableIn = ({ input: given }: CreateBody, { input }: ResponseRequest): ReadonlyArray<string> =>
@@ -226,7 +157,7 @@ const requestOf = (body: CreateBody, input: ResponseRequest["input"]): ResponseR
 })
 
 const shownOf = (body: CreateBody): Shown => ({
-  webSearch: (body.tools ?? []).some(({ type }) => isWebSearch(type)),
+  webSearch: hasWebSearch(body.tools ?? []),
   fileSearch: (body.tools ?? []).some(({ type }) => type === "file_search"),
   results: (body.include ?? []).includes("file_search_call.results"),
   encrypted: (body.include ?? []).includes("reasoning.encrypted_content")
@@ -282,7 +213,7 @@ export const readRequest = Effect.fnUntraced(function* (body: CreateBody, sealin
     request,
     demands: { ...demandsOf(body), echo: asked },
     view: { ...asked, seal: asked.shown.encrypted === true ? sealingOnce(sealing) : null },
-    unreadable: unreadableIn(body, request)
+    unused: [...unreadableIn(body, request), ...ignoredHints(body)]
   } satisfies ReadRequest
 })
 

@@ -59,8 +59,8 @@ export const ResponsesHandlers = HttpApiBuilder.group(
           .pipe(Effect.catchTag("ConversationNotFound", namingPrevious(payload)))
       }
       const caller = yield* CurrentUser
-      const { demands, request, unreadable, view } = yield* readRequest(payload, sealing.of(caller.userId))
-      const ignored = yield* ignoredHeader(incoming, payload, documented, unreadable)
+      const { demands, request, unused, view } = yield* readRequest(payload, sealing.of(caller.userId))
+      const ignored = yield* ignoredHeader(incoming, payload, documented, unused)
       const headersOf = (id: ConversationId) => ({ ...namingConversation(payload, id), ...ignored })
       if (payload.stream === true) {
         const begun = yield* responses

@@ -270,8 +270,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/chat/comp
     ["response_format", { response_format: { type: "grammar" } }],
     ["modalities", { modalities: ["audio"] }],
     ["stop", { stop: ["1", "2", "3", "4", "5"] }],
-    ["max_tokens", { max_tokens: 0 }],
-    ["service_tier", { service_tier: "flex" }]
+    ["max_tokens", { max_tokens: 0 }]
   ]
   for (const [field, body] of refused) {
     it.effect(`refuses ${JSON.stringify(body).slice(0, 90)} and names ${field}`, () =>
@@ -281,6 +280,23 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/chat/comp
       })
     )
   }
+
+  it.effect("takes a service tier that it doesn't have for a hint, and names it", () =>
+    Effect.gen(function* () {
+      const model = yield* ScriptedModel
+      yield* model.next(says("Hello"))
+      const reply = yield* post({ messages: hello, service_tier: "priority", n: 1, logprobs: false })
+      assert.strictEqual(reply.status, 200, reply.text)
+      assert.strictEqual(reply.headers.get("x-ignored-fields"), "service_tier")
+    })
+  )
+
+  it.effect("says why there is one answer only", () =>
+    Effect.gen(function* () {
+      const { message } = errorOf(yield* post({ messages: hello, n: 2 }), 400)
+      assert.include(message, "must be 1 or null: a request gets one answer")
+    })
+  )
 
   it.effect("says what takes the place of functions", () =>
     Effect.gen(function* () {

@@ -144,12 +144,6 @@ const refusals: ReadonlyArray<Refused> = [
     says: ["does not exist"]
   },
   {
-    what: "the addresses of images in a response",
-    body: { input: "Hi", include: ["message.input_image.image_url"] },
-    param: "include[0]",
-    says: ["file_search_call.results", "reasoning.encrypted_content"]
-  },
-  {
     what: "what is no word where one of a few is asked for",
     body: { input: "Hi", truncation: 1 },
     param: "truncation",

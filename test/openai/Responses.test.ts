@@ -124,9 +124,8 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/responses
     ["temperature", { temperature: 3 }],
     ["metadata", { metadata: { a: 1 } }],
     ["prompt", { prompt: { id: "pmpt_1" } }],
-    ["service_tier", { service_tier: "flex" }],
     ["text.format", { text: { format: { type: "grammar" } } }],
-    ["include[0]", { include: ["message.output_text.logprobs"] }],
+    ["include[0]", { include: [1] }],
     ["input[0]", { input: [{ type: "computer_call", id: "x" }] }],
     ["previous_response_id", { previous_response_id: "resp_nothing" }]
   ]
@@ -170,6 +169,54 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/responses
         "wishes, text.tone, reasoning.budget, tools[0].?",
         reply.text
       )
+    })
+  )
+
+  it.effect.each(["concise", "detailed", "whatever"])(
+    "takes the hint %s for the summary of the reasoning",
+    (summary) =>
+      Effect.gen(function* () {
+        const model = yield* ScriptedModel
+        yield* model.next(says("Hello"))
+        const reply = yield* post({ input: "Hi", reasoning: { summary } })
+        assert.strictEqual(reply.status, 200, reply.text)
+        assert.strictEqual(reply.headers.get("x-ignored-fields"), null)
+        assert.strictEqual((yield* decode(reply.text)).reasoning?.summary, summary)
+      })
+  )
+
+  it.effect(
+    "a call that is demanded is one of the client's own functions, or a search that it asked for",
+    () =>
+      Effect.gen(function* () {
+        const model = yield* ScriptedModel
+        yield* model.change({ tools: true, contextWindow: 20_000 })
+        const weather = { type: "function", name: "weather", parameters: { type: "object" } }
+        const offered = (tools: ReadonlyArray<object>) =>
+          Effect.gen(function* () {
+            yield* model.next(says("Hello"))
+            const reply = yield* post({ input: "Hi", tools, tool_choice: "required" })
+            assert.strictEqual(reply.status, 200, reply.text)
+            return (yield* model.asked).at(-1)!.request.tools.map(({ name }) => name)
+          })
+        assert.deepStrictEqual(yield* offered([weather]), ["weather"])
+        assert.notInclude(yield* offered([weather, { type: "web_search" }]), "calculator")
+        assert.include(yield* offered([{ type: "web_search" }]), "calculator")
+      })
+  )
+
+  it.effect("names the hints that change nothing", () =>
+    Effect.gen(function* () {
+      const model = yield* ScriptedModel
+      yield* model.next(says("Hello"))
+      const reply = yield* post({
+        input: "Hi",
+        service_tier: "flex",
+        prompt_cache_retention: "24h",
+        include: ["file_search_call.results", "message.output_text.logprobs"]
+      })
+      assert.strictEqual(reply.status, 200, reply.text)
+      assert.strictEqual(reply.headers.get("x-ignored-fields"), "service_tier, include[1]")
     })
   )
 

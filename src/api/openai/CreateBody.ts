@@ -5,7 +5,17 @@ import { StorableText } from "../../domain/StorableText.ts"
 import { MaxOutputTokens } from "../CreateResponse.ts"
 import { inSteps } from "../ReadInSteps.ts"
 import { CompactionItem } from "./Compaction.ts"
-import { between, FunctionName, JsonObject, Label, maybe, Metadata, only, positiveInteger } from "./Fields.ts"
+import {
+  between,
+  FunctionName,
+  Hint,
+  JsonObject,
+  Label,
+  maybe,
+  Metadata,
+  only,
+  positiveInteger
+} from "./Fields.ts"
 import { givenId } from "./ProfileIds.ts"
 import { ToolChoice, Tools } from "./Tools.ts"
 
@@ -172,8 +182,8 @@ export type Format = typeof Format.Type
 export const efforts = reasoningEfforts
 export const verbosities = ["low", "medium", "high"] as const
 
-/** Of what this service never makes, there is nothing to include; `logprobs` and the addresses of images would be missed. */
-const includes = [
+/** What an answer includes where it is asked for, and what this service never makes, of which there is nothing to include. */
+export const includes = [
   "file_search_call.results",
   "web_search_call.results",
   "web_search_call.action.sources",
@@ -221,17 +231,17 @@ export const CreateBody = Schema.Struct({
   reasoning: maybe(
     Schema.Struct({
       effort: maybe(Schema.Literals(efforts).annotate({ expected: `one of ${efforts.join(", ")}` })),
-      summary: maybe(only("auto", "there are no summaries of the reasoning")),
-      generate_summary: maybe(only("auto", "there are no summaries of the reasoning"))
+      summary: maybe(Hint),
+      generate_summary: maybe(Hint)
     })
   ),
   include: maybe(
-    Schema.Array(Schema.Literals(includes).annotate({ expected: `one of ${includes.join(", ")}` })).check(
+    Schema.Array(Hint).check(
       Schema.isMaxLength(includesMax, { expected: `a list of at most ${includesMax}` })
     )
   ),
   metadata: maybe(Metadata),
-  service_tier: maybe(Schema.Literals(["auto", "default"]).annotate({ expected: "auto or default" })),
+  service_tier: maybe(Hint),
   user: maybe(Label),
   safety_identifier: maybe(Label),
   prompt_cache_key: maybe(Label),

@@ -10,11 +10,14 @@ const metadataKeyCharactersMax = 64
 const metadataValueCharactersMax = 512
 const labelCharactersMax = 512
 
-/** What a field may be, and null: `auto or disabled` becomes `auto, disabled or null`. */
+/** What a field may be, and null: `auto or disabled` becomes `auto, disabled or null`, and `1: why` becomes `1 or null: why`. */
 const orNull = ({ ast }: Schema.Top): { readonly expected?: string } => {
   const words = ast._tag === "Boolean" ? "true or false" : ast.annotations?.["expected"]
-  const choices = typeof words === "string" ? /^(\S+(?:, \S+)*) or (\S+)$/.exec(words) : null
-  return choices === null ? {} : { expected: `${choices[1]}, ${choices[2]} or null` }
+  if (typeof words !== "string") return {}
+  const choices = /^(\S+(?:, \S+)*) or (\S+)$/.exec(words)
+  if (choices !== null) return { expected: `${choices[1]}, ${choices[2]} or null` }
+  const reasoned = /^(\S+): (.+)$/.exec(words)
+  return reasoned === null ? {} : { expected: `${reasoned[1]} or null: ${reasoned[2]}` }
 }
 
 /** Absent and null mean the same. */
@@ -28,6 +31,11 @@ export const between = (minimum: number, maximum: number) => {
 
 export const positiveInteger = Schema.Int.annotate({ expected: "a positive integer" }).check(
   Schema.isGreaterThan(0, { expected: "a positive integer" })
+)
+
+/** A wish of the client that changes nothing here, whatever it is. */
+export const Hint = StorableText.check(
+  Schema.isMaxLength(labelCharactersMax, { expected: `at most ${labelCharactersMax} characters` })
 )
 
 export const Label = StorableText.check(

@@ -119,7 +119,7 @@ export const Echo = Schema.Struct({
   reasoning: Schema.NullOr(
     Schema.Struct({
       effort: Schema.NullOr(Schema.Literals(efforts)),
-      summary: Schema.NullOr(Schema.Literal("auto"))
+      summary: Schema.NullOr(Schema.String)
     })
   ),
   safety_identifier: Schema.NullOr(Schema.String),
