@@ -13,7 +13,7 @@ import {
   promptOf,
   receivedOf
 } from "./Cell.ts"
-import { isSilent, refusesInWords } from "./Expectations.ts"
+import { explainsRefusals, isSilent, refusesInWords } from "./Expectations.ts"
 import { Gate } from "./GateApp.ts"
 import { hasMark } from "./Marks.ts"
 import { product, sum, weather } from "./Script.ts"
@@ -226,8 +226,11 @@ const noCredit: Case = (cell) =>
 const refusal: Case = (cell) =>
   Effect.gen(function* () {
     const say = "I can't help with that."
-    const { incomplete_details, output_text, status } = answeredOf(yield* ask(cell, { say, end: "refusal" }))
-    assert.strictEqual(output_text, say)
+    const { incomplete_details, output, output_text, status } = answeredOf(
+      yield* ask(cell, { say, end: "refusal" })
+    )
+    const refused = output.flatMap(({ content = [] }) => content.flatMap((part) => part.refusal ?? []))
+    assert.deepStrictEqual([refused, output_text], isOneOf(explainsRefusals, cell) ? [[say], ""] : [[], say])
     assert.deepStrictEqual(
       [status, incomplete_details?.reason],
       isOneOf(refusesInWords, cell) ? ["completed", undefined] : ["incomplete", "content_filter"]

@@ -23,6 +23,9 @@ const Item = Schema.Struct({
   type: Schema.String,
   call_id: Schema.optionalKey(Schema.String),
   name: Schema.optionalKey(Schema.String),
+  content: Schema.optionalKey(
+    Schema.Array(Schema.Struct({ type: Schema.String, refusal: Schema.optionalKey(Schema.String) }))
+  ),
   summary: Schema.optionalKey(Schema.Array(Schema.Struct({ text: Schema.String })))
 })
 

@@ -57,6 +57,9 @@ export const expectationOf = (name: string, provider: string): Expectation => ({
 /** Servers whose refusals are texts of their own kind; others end the answer as filtered. */
 export const refusesInWords: ReadonlyArray<string> = ["openaichat", "gpt6chat", "openai", "azure"]
 
+/** Servers that mark their words as those of a refusal. */
+export const explainsRefusals: ReadonlyArray<string> = [...refusesInWords, "claude", "claudelenient"]
+
 /** Servers that don't say what a model thinks, which tokens came from a cache, or which were thoughts. */
 export const isSilent = {
   thoughts: ["openaichat", "gpt6chat", "azurechat", "gemini"],
