@@ -142,6 +142,41 @@ layer(JsonSchemas.layer.pipe(Layer.provide(configLayer)), { excludeTestServices:
       })
     )
 
+    it.effect.each([
+      "http://json-schema.org/draft-04/schema#",
+      "https://json-schema.org/draft/2019-09/schema",
+      "https://example.test/mine"
+    ])("a schema may name the draft %s", ($schema) =>
+      Effect.gen(function* () {
+        yield* prepare({ $schema, ...person })
+        assert.isNull(
+          yield* mismatch(
+            { $schema, ...person },
+            '{"name":"Ada","age":36,"mail":"ada@example.test","mood":"glad"}'
+          )
+        )
+        assert.isNotNull(yield* mismatch({ $schema, ...person }, '{"name":3}'))
+      })
+    )
+
+    it.effect.each([
+      [String.raw`^a\-b$`, "a-b", "ab"],
+      [String.raw`^[\w-.]+$`, "a-b.c", "a b"],
+      [String.raw`^\p{Lu}.$`, "Ä😀", "ab"]
+    ])("a pattern is %s, with the flag u or else without", ([pattern, fits, other]) =>
+      Effect.gen(function* () {
+        const schema = {
+          type: "object",
+          properties: { a: { type: "string", pattern } },
+          patternProperties: { [pattern]: { type: "string" } }
+        }
+        yield* prepare(schema)
+        assert.isNull(yield* mismatch(schema, JSON.stringify({ a: fits })))
+        assert.isNotNull(yield* mismatch(schema, JSON.stringify({ a: other })))
+        assert.isNotNull(yield* mismatch(schema, JSON.stringify({ [fits]: 1 })))
+      })
+    )
+
     it.effect("names in one schema can't be referred to in another", () =>
       Effect.gen(function* () {
         const id = "https://example.test/one.json"

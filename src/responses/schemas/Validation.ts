@@ -12,6 +12,23 @@ const compiledCharactersMax = 1_000_000
 const mismatchesMax = 8
 const wordsCharactersMax = 200
 
+/** A pattern as JSON Schema reads it, by code points, or as JavaScript does without the flag `u`, which takes `\-` and `[\w-.]` too. */
+const patternOf = (pattern: string, flags: string): RegExp => {
+  try {
+    return new RegExp(pattern, flags)
+  } catch {
+    return new RegExp(pattern)
+  }
+}
+
+const isPattern = (pattern: string): boolean => {
+  try {
+    return patternOf(pattern, "u") instanceof RegExp
+  } catch {
+    return false
+  }
+}
+
 // Each schema has an instance of its own, so that the names in one can't reach into another. Optimizing takes more time than it saves.
 const options: Options = {
   strict: false,
@@ -20,19 +37,20 @@ const options: Options = {
   // What objects inherit is nothing that a text says.
   ownProperties: true,
   logger: false,
-  code: { optimize: false }
+  code: { optimize: false, regExp: Object.assign(patternOf, { code: "new RegExp" }) }
 }
 
 type Draft = "2020-12" | "draft-07"
 
-const draftOf = ({ $schema }: AnySchemaObject): Draft =>
+/** Others than these are read as 2020-12, which has nearly all of what they have. */
+const draftOf = ($schema: unknown): Draft =>
   typeof $schema === "string" && /draft-0[67]/.test($schema) ? "draft-07" : "2020-12"
 
 const instanceOf = (draft: Draft, extra: Options = {}) => {
   const instance =
     draft === "draft-07" ? new Ajv({ ...options, ...extra }) : new Ajv2020({ ...options, ...extra })
   addFormats.default(instance)
-  return instance
+  return instance.addFormat("regex", isPattern)
 }
 
 /** They validate schemas, which needs the schema of schemas, and compile none of a client's. */
@@ -65,8 +83,8 @@ class Unusable extends Error {}
 
 const compile = (json: string): ValidateFunction => {
   // oxlint-disable-next-line no-restricted-properties -- the process starts without Effect, whose Schema would take most of the start
-  const schema = JSON.parse(json) as AnySchemaObject
-  const draft = draftOf(schema)
+  const { $schema, ...schema } = JSON.parse(json) as AnySchemaObject
+  const draft = draftOf($schema)
   const judge = judges[draft]
   if (judge.validateSchema(schema) !== true) {
     const [first] = judge.errors ?? []
