@@ -43,11 +43,17 @@ const unlinked = ({ id, output }: FunctionCallOutput): McpCall => ({
   name: unknownCall
 })
 
-/** A call that stands in the turn that answers it, and what was thought directly before it. */
+type Call = FunctionCall | McpCall
+
+/** A call that stands in the turn that answers its round, and what was thought directly before it. */
 interface MovedCall {
-  readonly call: McpCall
+  readonly call: Call
+  /** Of a function of the client; null as long as it isn't known. */
+  output: string | null
   readonly thoughts: ReadonlyArray<ReasoningItem>
 }
+
+const isCall = (item: StoredItem): item is Call => item.type === "function_call" || item.type === "mcp_call"
 
 /** The reasoning directly before each call: servers want it there. */
 const thoughtsBefore = (items: ReadonlyArray<StoredItem>) => {
@@ -58,22 +64,46 @@ const thoughtsBefore = (items: ReadonlyArray<StoredItem>) => {
       thoughts.push(item)
       continue
     }
-    if (item.type === "function_call") before.set(item, thoughts)
+    if (isCall(item)) before.set(item, thoughts)
     thoughts = []
   }
   return before
 }
 
-/** Where each call is answered, by the items themselves: clients may use a call id again. */
+/** All calls that the model made at once with this one. */
+const roundWith = (call: FunctionCall, items: ReadonlyArray<StoredItem>): ReadonlyArray<Call> => {
+  const round = items.filter((item): item is Call => isCall(item) && item.round === call.round)
+  return call.round === undefined || round.length === 0 ? [call] : round
+}
+
+/** Where each call is answered, by the items themselves: clients may use a call id again. A round moves as a whole. */
 const answersIn = (turns: ReadonlyArray<ReadonlyArray<StoredItem>>, known: ReadonlyArray<FunctionCall>) => {
   const beforeAll = -1
   const open = new Map(known.map((call) => [call.call_id, { call, turn: beforeAll }]))
-  const results = new Map<FunctionCall, string>()
-  const moved = new Map<FunctionCall, number>()
-  const movedThoughts = new Set<StoredItem>()
+  const results = new Map<StoredItem, string>()
+  const entries = new Map<StoredItem, MovedCall & { readonly turn: number }>()
+  const moved = new Set<StoredItem>()
   const thoughtsOf = turns.map(thoughtsBefore)
   const firstOf = turns.map((): Array<MovedCall> => [])
   const orphans = new Set<FunctionCallOutput>()
+
+  const moveRound = (call: FunctionCall, from: number, turn: number): void => {
+    for (const one of roundWith(call, turns[from] ?? [])) {
+      if (entries.has(one) || results.has(one)) continue
+      const thoughts = thoughtsOf[from]?.get(one) ?? []
+      const entry = { call: one, output: null, thoughts, turn }
+      entries.set(one, entry)
+      firstOf[turn]?.push(entry)
+      for (const item of [one, ...thoughts]) moved.add(item)
+    }
+  }
+  const answerLater = (call: FunctionCall, from: number, turn: number, output: string): void => {
+    if (!entries.has(call)) moveRound(call, from, turn)
+    const entry = entries.get(call)
+    if (entry?.turn === turn && entry.output === null) entry.output = output
+    else firstOf[turn]?.push({ call, output, thoughts: [] })
+  }
+
   for (const [turn, items] of turns.entries()) {
     for (const item of items) {
       if (item.type === "function_call") open.set(item.call_id, { call: item, turn })
@@ -82,19 +112,19 @@ const answersIn = (turns: ReadonlyArray<ReadonlyArray<StoredItem>>, known: Reado
       const isOwn = found?.turn === turn
       if (found === undefined || (isOwn && results.has(found.call))) orphans.add(item)
       else if (isOwn) results.set(found.call, item.output)
-      else {
-        const thoughts = moved.has(found.call) ? [] : (thoughtsOf[found.turn]?.get(found.call) ?? [])
-        for (const thought of thoughts) movedThoughts.add(thought)
-        firstOf[turn]?.push({ call: linked(found.call, item.output), thoughts })
-        if (!moved.has(found.call)) moved.set(found.call, turn)
-      }
+      else answerLater(found.call, found.turn, turn, item.output)
     }
   }
-  return { results, moved, movedThoughts, firstOf, orphans }
+  return { results, moved, firstOf, orphans }
 }
 
 const byId = ({ call: one }: MovedCall, { call: other }: MovedCall): number =>
   one.id < other.id ? -1 : Number(one.id > other.id)
+
+const movedItems = ({ call, output, thoughts }: MovedCall): ReadonlyArray<LinkedItem> => [
+  ...thoughts,
+  call.type === "mcp_call" ? call : linked(call, output)
+]
 
 /**
  * Links the calls of the client's functions with their results, in turns that follow each other. `known` are calls of turns
@@ -104,19 +134,15 @@ export const linkCalls = (
   turns: ReadonlyArray<ReadonlyArray<StoredItem>>,
   known: ReadonlyArray<FunctionCall> = []
 ): ReadonlyArray<LinkedTurn> => {
-  const { firstOf, moved, movedThoughts, orphans, results } = answersIn(turns, known)
+  const { firstOf, moved, orphans, results } = answersIn(turns, known)
   return turns.map((items, turn) => {
     const first = firstOf[turn] ?? []
     const own = items.flatMap((item): ReadonlyArray<LinkedItem> => {
-      if (item.type === "function_call") {
-        return moved.has(item) ? [] : [linked(item, results.get(item) ?? null)]
-      }
-      if (item.type !== "function_call_output") return movedThoughts.has(item) ? [] : [item]
+      if (moved.has(item)) return []
+      if (item.type === "function_call") return [linked(item, results.get(item) ?? null)]
+      if (item.type !== "function_call_output") return [item]
       return orphans.has(item) ? [unlinked(item)] : []
     })
-    return {
-      items: [...first.toSorted(byId).flatMap(({ call, thoughts }) => [...thoughts, call]), ...own],
-      continues: first.length > 0
-    }
+    return { items: [...first.toSorted(byId).flatMap(movedItems), ...own], continues: first.length > 0 }
   })
 }

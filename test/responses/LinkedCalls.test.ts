@@ -78,6 +78,41 @@ describe("linkCalls", () => {
     assert.deepStrictEqual(later, ["mcp_call"])
   })
 
+  it("moves a round as a whole, with the service's own calls and those that aren't answered yet", () => {
+    const own: StoredItem = {
+      id: idOf(3),
+      type: "mcp_call",
+      status: "completed",
+      server_label: "builtin",
+      name: "calculator",
+      arguments: "{}",
+      output: "5",
+      error: null,
+      approval_request_id: null,
+      round: idOf(2)
+    }
+    const first = [
+      message(1, "user", "hi"),
+      reasoning(2, "first"),
+      own,
+      call(4),
+      reasoning(5, "second"),
+      call(6)
+    ]
+    assert.deepStrictEqual(shown(messagesOfTurns([first, [result(7, 6)]])), [
+      "user hi",
+      "first",
+      "call",
+      "call",
+      "second",
+      "call",
+      "tool 5",
+      "tool Error: The result of this call is not known.",
+      "tool result 6"
+    ])
+    assert.strictEqual(linkCalls([first])[0]?.items.length, first.length)
+  })
+
   it("gives the reasoning of a call that is answered twice to the first of the turns", () => {
     const first = [message(1, "user", "hi"), reasoning(2, "first"), call(3)]
     const turns = linkCalls([first, [result(4, 3)], [result(5, 3)]])
