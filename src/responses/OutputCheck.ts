@@ -34,23 +34,33 @@ const isJson = (text: string): boolean => Option.isSome(decodeJson(text))
 /** Models like to put JSON into a block of code. */
 const fenced = /```[a-z]{0,16}[ \t]*\r?\n(.*?)```/gis
 
-/** From the first opening bracket to the last one that closes its kind; "" if there is none. */
-const bracketed = (text: string): string => {
-  const start = text.search(/[[{]/)
-  if (start < 0) return ""
-  return text.slice(start, text.lastIndexOf(text[start] === "{" ? "}" : "]") + 1)
+/** So many blocks, and so many opening brackets, are tried. */
+const blocksMax = 16
+const bracketsMax = 16
+
+/** The texts from each opening bracket to the last one that closes its kind. */
+const spansIn = (text: string): ReadonlyArray<string> => {
+  const brackets = /[[{]/g
+  const spans: Array<string> = []
+  for (let found = brackets.exec(text); found !== null; found = brackets.exec(text)) {
+    spans.push(text.slice(found.index, text.lastIndexOf(found[0] === "{" ? "}" : "]") + 1))
+    if (spans.length === bracketsMax) break
+  }
+  return spans
 }
 
 /**
- * The JSON of a text that has a byte-order mark, a block of code or words around it. Of several blocks the last counts. A text
- * without JSON is returned as it is.
+ * The JSON of a text that has a byte-order mark, a block of code or words around it: the longest object or list, or else what a
+ * block has. A text without JSON is returned as it is.
  */
 export const jsonIn = (text: string): string => {
   if (isJson(text)) return text
   // `trim` removes a byte-order mark, too.
   const bare = text.trim()
-  const blocks = Array.from(bare.matchAll(fenced), ([, content = ""]) => content.trim())
-  return [bare, ...blocks.toReversed(), bracketed(bare)].find(isJson) ?? text
+  const blocks = Array.from(bare.matchAll(fenced), ([, content = ""]) => content.trim()).slice(-blocksMax)
+  const structures = [...blocks.filter((block) => /^[[{]/.test(block)), ...spansIn(bare)]
+  const longestFirst = structures.toSorted((one, other) => other.length - one.length)
+  return [bare, ...longestFirst, ...blocks.toReversed()].find(isJson) ?? text
 }
 
 /** The attempt that writes a text again that didn't match. */

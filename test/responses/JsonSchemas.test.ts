@@ -159,7 +159,7 @@ layer(JsonSchemas.layer.pipe(Layer.provide(configLayer)), { excludeTestServices:
       })
     )
 
-    it.effect.each([
+    it.effect.each<readonly [string, string, string]>([
       [String.raw`^a\-b$`, "a-b", "ab"],
       [String.raw`^[\w-.]+$`, "a-b.c", "a b"],
       [String.raw`^\p{Lu}.$`, "Ä😀", "ab"]
