@@ -17,8 +17,12 @@ export const Opaque = Schema.Struct({
 })
 export type Opaque = typeof Opaque.Type
 
-/** The origin of what a client says that the model thought. Nobody can check it, so that it goes only where it is demanded. */
-export const saidByClient = "client"
+const clientsOrigin = "client "
+
+/** The origin of what a client says that a model thought. Nobody can check it: it goes to that model only, where it is demanded. */
+export const saidByClient = (model: string): string => clientsOrigin + model
+
+export const isSaidByClient = ({ origin }: Opaque): boolean => origin.startsWith(clientsOrigin)
 
 /** What a model thought. */
 export interface Reasoning {
@@ -129,6 +133,8 @@ export interface ModelRequest {
   readonly maxOutputTokens: number
   readonly tools: ReadonlyArray<ToolSpec>
   readonly options?: AnswerOptions
+  /** Whether the last messages may be results of the service's own tools, called in the round before. */
+  readonly followsOwnCalls?: boolean
   /** The same for requests of one user that begin alike, such as those of a conversation. No protocol sends it: a hash stands for it. */
   readonly cacheScope?: string
   /** The passages that one of the messages quotes, best first, for the demo model. Absent without a search; no protocol sends them. */

@@ -59,18 +59,16 @@ const answeredText = ({ content, refusal }: AssistantMessage): string => {
 }
 
 /** What a client says that the model thought: text, as it was shown. */
-const thoughtEntry = (text: string): RecalledEntry => ({
-  type: "reasoning",
-  recalled: {
-    thought: { text, opaque: { origin: saidByClient, data: JSON.stringify({ field: "reasoning_content" }) } }
-  }
-})
+const thoughtEntry = (text: string, model: string): RecalledEntry => {
+  const data = JSON.stringify({ field: "reasoning_content" })
+  return { type: "reasoning", recalled: { thought: { text, opaque: { origin: saidByClient(model), data } } } }
+}
 
-const answerEntries = (message: AssistantMessage, isNamed: boolean): ReadonlyArray<RequestEntry> => {
+const answerEntries = (message: AssistantMessage, model: string | null): ReadonlyArray<RequestEntry> => {
   const text = answeredText(message)
-  const thought = isNamed ? (message.reasoning_content ?? "") : ""
+  const thought = message.reasoning_content ?? ""
   return [
-    ...(thought === "" ? [] : [thoughtEntry(thought)]),
+    ...(thought === "" || model === null ? [] : [thoughtEntry(thought, model)]),
     ...(text === "" ? [] : [{ type: "message", role: "assistant", content: text }]),
     ...(message.tool_calls ?? []).map((call) => ({
       type: "function_call" as const,
@@ -81,8 +79,8 @@ const answerEntries = (message: AssistantMessage, isNamed: boolean): ReadonlyArr
   ]
 }
 
-/** `isNamed` if the client names the model, and so says whose thoughts it gives back. */
-const entriesOf = (message: Message, isNamed: boolean): ReadonlyArray<RequestEntry> => {
+/** A client that names the model says whose thoughts it gives back. */
+const entriesOf = (message: Message, model: string | null): ReadonlyArray<RequestEntry> => {
   switch (message.role) {
     case "user": {
       const { content } = message
@@ -95,7 +93,7 @@ const entriesOf = (message: Message, isNamed: boolean): ReadonlyArray<RequestEnt
       ]
     }
     case "assistant":
-      return answerEntries(message, isNamed)
+      return answerEntries(message, model)
     case "tool":
       return [
         { type: "function_call_output", call_id: message.tool_call_id, output: textOf(message.content) }
@@ -218,9 +216,9 @@ const boundOf = ({ max_completion_tokens, max_tokens }: ChatBody): number | null
 export const readChat = (body: ChatBody): Result.Result<ReadChat, InvalidRequest> => {
   const problem = problemOf(body.messages)
   if (problem !== null) return Result.fail(problem)
-  const isNamed = namedModel(body) !== null
+  const model = namedModel(body)
   const placed = body.messages.flatMap((message, index) =>
-    entriesOf(message, isNamed).map((entry) => ({ entry, path: `messages[${index}]` }))
+    entriesOf(message, model).map((entry) => ({ entry, path: `messages[${index}]` }))
   )
   return Result.succeed({
     request: {

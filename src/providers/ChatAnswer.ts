@@ -33,11 +33,12 @@ export const makeDecodeChat = (beginsThinking = false): Decode => {
     if (thought !== "") tags.noteThought()
     const split = tags.split(chunk.text)
     if (split.thought !== "") thoughts.tagged()
-    const rest = finish === null && fragments.length === 0 ? noRest : tags.end(finish === "stop")
+    // Calls and refusals follow what was thought, and "stop" behind them says nothing of it.
+    const isBehind = fragments.length > 0 || chunk.refusal !== undefined
+    const rest = finish === null && !isBehind ? noRest : tags.end(finish === "stop" && !isBehind)
     const text = split.text + rest.text
     const thinks = thought + split.thought + rest.thought
-    const hasWritten = text !== "" || chunk.refusal !== undefined
-    const hasEnded = !tags.isThinking && (hasWritten || fragments.length > 0)
+    const hasEnded = !tags.isThinking && (text !== "" || isBehind)
     const block = hasEnded || finish !== null ? thoughts.end() : null
     isText = tags.areOver && !thoughts.isOpen
     if (thinks === "" && block === null) return text === chunk.text ? chunk : { ...chunk, text }

@@ -184,7 +184,7 @@ const unsigned = { extra_content: { google: { thought_signature: "skip_thought_s
 const decodeFields = Schema.decodeOption(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
 
 export const callFields = ({ opaque }: ToolCall, index: number, { signsCalls }: Dialect): Fields => {
-  if (opaque === undefined) return signsCalls && index === 0 ? unsigned : {}
+  if (opaque === undefined || opaque.data === "") return signsCalls && index === 0 ? unsigned : {}
   return Option.getOrElse(decodeFields(opaque.data), () => ({}))
 }
 

@@ -93,5 +93,6 @@ export const withBody = (json: string, body: string | null): string =>
 
 /** Models whose templates open the reasoning in the prompt, so that only the closing tag comes, where their server doesn't read it. */
 const opening = /(^|[\W_])(qwq|deepseek-r1)($|[\W_])|[\W_]thinking($|[\W_])/i
+const denying = /\b(no|non|not|without)[\W_]?thinking|thinking[\W_](off|disabled|none)/i
 
-export const opensThinking = (model: string): boolean => opening.test(model)
+export const opensThinking = (model: string): boolean => opening.test(model) && !denying.test(model)

@@ -26,7 +26,11 @@ export const encodeChatRequest = (model: string, request: ModelRequest, dialect:
     model,
     messages: mergeSameRole(
       unansweredAsText(
-        withDemandedReasoning(withFormat(messagesFor(request, dialect), request, dialect.format), dialect)
+        // A text and the calls behind it may come from two turns, of which the first has what was thought.
+        withDemandedReasoning(
+          mergeSameRole(withFormat(messagesFor(request, dialect), request, dialect.format)),
+          dialect
+        )
       )
     ).map((message) => encodeMessage(message, dialect)),
     stream: true,

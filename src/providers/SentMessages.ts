@@ -4,7 +4,6 @@ import {
   type ModelRequest,
   type Opaque,
   type Reasoning,
-  saidByClient,
   type ToolCall
 } from "../domain/ModelCall.ts"
 import { type Dialect, offeredTools } from "./Dialect.ts"
@@ -67,15 +66,15 @@ const withJoinedReasoning = (messages: ReadonlyArray<ModelMessage>): ReadonlyArr
 }
 
 /**
- * The messages without what the model can't read: reasoning and opaque values of another origin. With `trustsClients` it reads what
- * clients say that was thought. Nothing else decides what of them reaches a server.
+ * The messages without what the model can't read: reasoning and opaque values of another origin than these. Nothing else decides what
+ * of them reaches a server.
  */
 export const readableBy = (
   origin: string,
   messages: ReadonlyArray<ModelMessage>,
-  trustsClients = false
+  alsoFrom: string | null = null
 ): ReadonlyArray<ModelMessage> => {
-  const isReadable = isOf(trustsClients ? [origin, saidByClient] : [origin])
+  const isReadable = isOf(alsoFrom === null ? [origin] : [origin, alsoFrom])
   return messages.map((message) => {
     if (message.role !== "assistant") return message
     const { reasoning = [], toolCalls, ...said } = message

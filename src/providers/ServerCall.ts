@@ -6,7 +6,8 @@ import {
   type CallOptions,
   type ModelPart,
   type ModelRequest,
-  nothingSpent
+  nothingSpent,
+  saidByClient
 } from "../domain/ModelCall.ts"
 import { monotonicSeconds } from "../domain/Monotonic.ts"
 import { AnswerReader } from "./AnswerReader.ts"
@@ -175,7 +176,8 @@ const send = (
     const { gate, model, options, request, server, upstream } = call
     const origin = originOf(server, model.id)
     const reader = new AnswerReader(server.protocol.makeDecode(beginsThinking(server, model)), origin)
-    const messages = readableBy(origin, request.messages, demandsReasoning(server, dialect))
+    const clients = demandsReasoning(server, dialect) ? saidByClient(model.id) : null
+    const messages = readableBy(origin, request.messages, clients)
     const readable = { ...request, messages: withServersIds(messages) }
     const exchange = new Exchange(reader, {
       timeouts,
@@ -248,14 +250,12 @@ const blaming = (fault: Fault, request: ModelRequest, dialect: Dialect): Fault =
   const parameter = refusedParameter(text, request, dialect)
   if (parameter !== null) return new RequestRejected({ ...fault, parameter })
   if (isServicesOwn(request) && formRefusal.test(text)) return new FormRefused(fault)
-  return followsOwnCalls(request) ? new RoundRefused(fault) : fault
+  return givesOwnResults(request) ? new RoundRefused(fault) : fault
 }
 
 /** Whether the request gives back results of the service's own tools, in which a client has no part. */
-const followsOwnCalls = ({ messages, tools }: ModelRequest): boolean => {
-  const last = messages.at(-1)
-  return last?.role === "tool" && tools.some(({ name, param }) => name === last.name && param === undefined)
-}
+const givesOwnResults = ({ followsOwnCalls, messages }: ModelRequest): boolean =>
+  followsOwnCalls === true && messages.at(-1)?.role === "tool"
 
 /** Records that the request failed, once for all its attempts. */
 const recordFailure = Effect.fnUntraced(function* (call: Call, fault: Fault) {

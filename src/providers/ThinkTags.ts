@@ -3,6 +3,9 @@
 const opening = "<think>"
 const closing = "</think>"
 
+/** So much white space may precede the tag that opens. */
+const blanksMax = 1_024
+
 interface Split {
   readonly thought: string
   readonly text: string
@@ -17,6 +20,10 @@ const beginningAtEnd = (text: string, tag: string): number => {
   }
   return 0
 }
+
+/** Whether the tag may still come, behind the white space. */
+const mayOpen = (start: string, whole: string): boolean =>
+  opening.startsWith(start) && whole.length <= blanksMax
 
 /**
  * Splits the pieces of one answer. A tag may be cut anywhere, and an answer that doesn't begin with one passes unchanged. Reasoning
@@ -64,12 +71,17 @@ export class ThinkTags {
     }
   }
 
-  /** What was held back, where the answer ends or its calls begin; `isWhole` if the model had no more to say. */
+  /** What was held back, where the answer ends or its calls begin; `isWhole` if the text is all that the model had to say. */
   end(isWhole: boolean): Split {
-    const { held, state } = this
+    const { assumed, held, isThinking, state } = this
     this.held = ""
-    if (state === "assumed" && isWhole) return { thought: held, text: this.assumed + held }
-    return this.isThinking ? { thought: held, text: "" } : { thought: "", text: held }
+    if (state === "assumed") {
+      // What comes behind calls or a refusal is what it is.
+      this.state = "text"
+      this.assumed = ""
+      return isWhole ? { thought: held, text: assumed + held } : { thought: held, text: "" }
+    }
+    return isThinking ? { thought: held, text: "" } : { thought: "", text: held }
   }
 
   /** As with an opening tag, which may come all the same. */
@@ -77,7 +89,7 @@ export class ThinkTags {
     if (this.assumed === "") {
       const start = whole.trimStart()
       if (start.startsWith(opening)) return this.begin(whole)
-      if (opening.startsWith(start)) {
+      if (mayOpen(start, whole)) {
         this.held = whole
         return nothing
       }
@@ -93,7 +105,7 @@ export class ThinkTags {
       this.state = "thinking"
       return this.think(start.slice(opening.length))
     }
-    if (opening.startsWith(start)) {
+    if (mayOpen(start, whole)) {
       this.held = whole
       return nothing
     }

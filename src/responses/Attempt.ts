@@ -29,7 +29,7 @@ export const continued = (
   attempt: Attempt,
   added: ReadonlyArray<ModelMessage>,
   tokensLeft: number,
-  changes: Pick<ModelRequest, "tools" | "options">
+  changes: Pick<ModelRequest, "tools" | "options" | "followsOwnCalls">
 ): Attempt => {
   const promptTokens = attempt.promptTokens + messagesTokens(added)
   return {

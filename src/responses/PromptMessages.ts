@@ -1,7 +1,13 @@
 import { Option, Schema } from "effect"
 import { type McpCall, type StoredItem, unknownCall } from "../domain/Conversation.ts"
 import type { FileId, ItemId } from "../domain/Ids.ts"
-import type { ModelImage, ModelMessage, Reasoning, ToolCall } from "../domain/ModelCall.ts"
+import {
+  isSaidByClient,
+  type ModelImage,
+  type ModelMessage,
+  type Reasoning,
+  type ToolCall
+} from "../domain/ModelCall.ts"
 import { estimateMessageTokens, estimateTokens, imagesTokens } from "../domain/Tokens.ts"
 import { toolCallsAsText } from "../providers/SentMessages.ts"
 import type { ToolResult } from "../tools/Toolkit.ts"
@@ -202,17 +208,16 @@ export const beginningTokens = estimateMessageTokens(unknownBeginning.text)
 /** Characters of an opaque value for a token of the reasoning that it stands for. */
 const opaqueCharactersPerToken = 6
 
-/** The estimate for reasoning, as if it went back to the model that it came from. */
+/** As if it went back to the model that it came from. What a client says that was thought goes to few models, which refuse what is too long. */
+const thoughtTokens = ({ opaque, text }: Reasoning): number => {
+  if (opaque === null) return estimateTokens(text)
+  return isSaidByClient(opaque)
+    ? 0
+    : Math.max(estimateTokens(text), Math.ceil(opaque.data.length / opaqueCharactersPerToken))
+}
+
 const reasoningTokens = (reasoning: ReadonlyArray<Reasoning>): number =>
-  reasoning.reduce(
-    (sum, { opaque, text }) =>
-      sum +
-      Math.max(
-        estimateTokens(text),
-        opaque === null ? 0 : Math.ceil(opaque.data.length / opaqueCharactersPerToken)
-      ),
-    0
-  )
+  reasoning.reduce((sum, one) => sum + thoughtTokens(one), 0)
 
 /** The estimate for messages, including what a template adds to each. */
 export const messagesTokens = (messages: ReadonlyArray<ModelMessage>): number =>

@@ -128,6 +128,7 @@ export const following = (
   const added = isLast ? [...results.slice(0, -1), ...results.slice(-1).map(note)] : results
   return continued(attempt, added, tokensLeft, {
     tools,
+    followsOwnCalls: true,
     ...(options === undefined ? {} : { options: laterOptions(options) })
   })
 }

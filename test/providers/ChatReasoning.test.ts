@@ -18,8 +18,12 @@ const dialectOf = (family: ChatFamilyName): Dialect => ({
 type Fields = Readonly<Record<string, unknown>>
 
 /** What is read of an answer in deltas, which end with a finish. */
-const read = (deltas: ReadonlyArray<Fields>, reason = "tool_calls"): ReadonlyArray<ModelPart> => {
-  const reader = new AnswerReader(openAiChat.makeDecode(), origin)
+const read = (
+  deltas: ReadonlyArray<Fields>,
+  reason = "tool_calls",
+  beginsThinking = false
+): ReadonlyArray<ModelPart> => {
+  const reader = new AnswerReader(openAiChat.makeDecode(beginsThinking), origin)
   const chunk = (delta: Fields, finish_reason: string | null = null) =>
     reader.write(
       Buffer.from(`data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason }] })}\n\n`)
@@ -214,12 +218,47 @@ describe("what a model thinks, in Chat Completions", () => {
     }
   })
 
+  it("a text and the calls behind it are one message, also where they come from two turns", () => {
+    const thought = { text: "Hm.", opaque: { origin, data: JSON.stringify({ field: "reasoning_content" }) } }
+    const made = { id: "c1", name: "calc", arguments: "{}", opaque: { origin, data: "" } }
+    const messages: ReadonlyArray<ModelMessage> = [
+      { role: "user", text: "?" },
+      { role: "assistant", text: "Let me look.", toolCalls: [], reasoning: [thought] },
+      { role: "assistant", text: "", toolCalls: [made] },
+      { role: "tool", callId: "c1", name: "calc", text: "5" }
+    ]
+    const encoded = sent(messages, "moonshot")
+    assert.deepStrictEqual(
+      encoded.map(({ role }) => role),
+      ["user", "assistant", "tool"]
+    )
+    assert.deepInclude(encoded[1], { content: "Let me look.", reasoning_content: "Hm." })
+    assert.isDefined(encoded[1]?.["tool_calls"])
+  })
+
+  it("what was assumed to be thought isn't the answer where calls or a refusal follow", () => {
+    const tool_calls = [{ index: 0, id: "c1", function: { name: "calc", arguments: "{}" } }]
+    for (const delta of [{ tool_calls }, { refusal: "No." }]) {
+      const parts = read([{ content: "I should" }, delta], "stop", true)
+      assert.deepStrictEqual(
+        parts.flatMap((part) => (part.type === "text" && part.isRefusal !== true ? [part.text] : [])),
+        []
+      )
+      assert.isTrue(parts.some((part) => part.type === "reasoning" && part.reasoning.text === "I should"))
+    }
+    const answered = read([{ content: "Yes." }], "stop", true)
+    assert.deepStrictEqual(
+      answered.flatMap((part) => (part.type === "text" ? [part.text] : [])),
+      ["Yes."]
+    )
+  })
+
   it("a call that another model made has what stands for a signature", () => {
     const [, message] = sent(foreign, "gemini")
     assert.deepStrictEqual(message?.["tool_calls"], [
       encodedCall({ extra_content: { google: { thought_signature: "skip_thought_signature_validator" } } })
     ])
-    assert.deepStrictEqual(sent(unthought, "gemini")[1]?.["tool_calls"], [encodedCall()])
+    assert.deepStrictEqual(sent(unthought, "gemini")[1]?.["tool_calls"], message?.["tool_calls"])
   })
 
   it.each([

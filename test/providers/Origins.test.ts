@@ -98,20 +98,24 @@ describe("what only one model can read", () => {
 
 describe("what a client says that a model thought", () => {
   it("reaches only the servers of Chat Completions that demand it", () => {
-    const opaque = { origin: saidByClient, data: JSON.stringify({ field: "reasoning_content" }) }
+    const opaque = { origin: saidByClient("m"), data: JSON.stringify({ field: "reasoning_content" }) }
     const messages: ReadonlyArray<ModelMessage> = [
       { role: "user", text: "?" },
       { role: "assistant", text: "Yes.", toolCalls: [], reasoning: [{ text: "SAID", opaque }] },
       { role: "user", text: "?" }
     ]
-    const reached = servers.filter((server) => {
-      const dialect = firstDialect(server, model)
-      const readable = readableBy(originOf(server, "m"), messages, demandsReasoning(server, dialect))
-      const request = { messages: readable, maxOutputTokens: 9, tools: [] }
-      return server.protocol.encode("m", request, dialect).includes("SAID")
-    })
+    const reachedAs = (id: string) =>
+      servers.filter((server) => {
+        const dialect = firstDialect(server, model)
+        const clients = demandsReasoning(server, dialect) ? saidByClient(id) : null
+        const readable = readableBy(originOf(server, id), messages, clients)
+        return server.protocol
+          .encode(id, { messages: readable, maxOutputTokens: 9, tools: [] }, dialect)
+          .includes("SAID")
+      })
+    assert.deepStrictEqual(reachedAs("another"), [])
     assert.deepStrictEqual(
-      reached.map(({ family, protocol }) => [protocol.name, family]),
+      reachedAs("m").map(({ family, protocol }) => [protocol.name, family]),
       [
         ["openai-chat", "deepseek"],
         ["openai-chat", "moonshot"]

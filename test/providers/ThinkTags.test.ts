@@ -40,6 +40,22 @@ describe("reasoning between tags", () => {
     assert.deepStrictEqual(split([answer], true), { thought, text })
   })
 
+  it("endless white space is no beginning of a tag", () => {
+    const blanks = " ".repeat(2_000)
+    assert.deepStrictEqual(split([blanks, "<think>"]), { thought: "", text: `${blanks}<think>` })
+    assert.deepStrictEqual(split([blanks, "Hm.</think>Yes."], true), {
+      thought: `${blanks}Hm.`,
+      text: "Yes."
+    })
+  })
+
+  it("what comes behind the end of assumed reasoning is text", () => {
+    const tags = new ThinkTags(true)
+    const all = [tags.split("Hm."), tags.end(false), tags.split("Yes."), tags.end(true), tags.end(true)]
+    assert.strictEqual(all.map(({ thought }) => thought).join(""), "Hm.")
+    assert.strictEqual(all.map(({ text }) => text).join(""), "Yes.")
+  })
+
   it("an answer that was cut before the closing tag is no text", () => {
     assert.deepStrictEqual(split(["Hm."], true, false), { thought: "Hm.", text: "" })
   })
