@@ -31,11 +31,20 @@ export const roundsDone = (asked: Asked): number => {
   return roles.filter((role, index) => role === "assistant" && roles[index - 1] !== "assistant").length
 }
 
-/** Results, also those that came as text. */
-const resultsOf = (asked: Asked): number => {
+const resultAsText = /^\[result of [^\]]*\]\n(.*)$/gm
+
+/** The results in the order of their calls, and behind them those that came as text. */
+const resultsOf = (asked: Asked): string => {
   const since = sinceScript(asked)
-  const asText = since.flatMap(({ text }) => text.match(/^\[result of /gm) ?? [])
-  return since.filter(({ role }) => role === "tool").length + asText.length
+  const results = since.filter(({ role }) => role === "tool")
+  const calls = since.flatMap((one) => one.calls)
+  const ofCalls = calls.flatMap(({ id }) =>
+    results.flatMap(({ callId, text }) => (callId === id ? [text] : []))
+  )
+  const asText = since.flatMap(({ text }) =>
+    [...text.matchAll(resultAsText)].map(([, result = ""]) => result)
+  )
+  return [...ofCalls, ...asText].join(", ") || "none"
 }
 
 const textOf = (asked: Asked, wanted: ReadonlyArray<ScriptedCall>): string => {

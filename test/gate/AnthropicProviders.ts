@@ -32,6 +32,28 @@ const checkFields = ({ body, headers, tools }: Asked): Refusal | null => {
       )
 }
 
+const cacheMarksMax = 4
+
+const isMarked = (block: Fields | undefined): boolean =>
+  fieldsIn(block?.["cache_control"])["type"] === "ephemeral"
+
+/** The cache begins anew where a mark is missing: behind the tools, the system prompt and the question or its last results. */
+const checkCache = (asked: Asked, { note }: Memory): Refusal | null => {
+  const { body } = asked
+  const tools = objectsIn(body["tools"])
+  const system = objectsIn(body["system"])
+  const turns = turnsOf(asked)
+  const question = turns.findLast(({ role }) => role === "user")?.blocks ?? []
+  if (tools.length > 0 && !isMarked(tools.at(-1))) note("tools without a mark of the cache")
+  if (body["system"] !== undefined && !isMarked(system.at(-1)))
+    note("a system prompt without a mark of the cache")
+  if (!isMarked(question.at(-1))) note("a question without a mark of the cache")
+  const marks = [...tools, ...system, ...turns.flatMap(({ blocks }) => blocks)].filter(isMarked).length
+  return marks > cacheMarksMax
+    ? invalid(`A maximum of ${cacheMarksMax} blocks with cache_control may be provided. Found ${marks}.`)
+    : null
+}
+
 interface Turn {
   readonly role: unknown
   readonly blocks: ReadonlyArray<Fields>
@@ -141,7 +163,7 @@ const check =
   (isStrict: boolean) =>
   (asked: Asked, memory: Memory): Refusal | null => {
     const refused = firstOf(checkFields(asked), checkTurns(asked), isStrict ? checkStrict(asked) : null)
-    return refused ?? checkThinking(asked, memory)
+    return firstOf(refused, checkCache(asked, memory), checkThinking(asked, memory))
   }
 
 const typedEvent = (fields: Fields & { readonly type: string }): string => event(fields, fields.type)

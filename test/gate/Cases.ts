@@ -1,37 +1,33 @@
 import { assert } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { TestApp } from "../support/TestApp.ts"
-import { call, errorOf } from "../support/Wire.ts"
+import { call } from "../support/Wire.ts"
 import {
   answeredOf,
   ask,
   assertRefused,
   assertServed,
+  type Case,
   type Cell,
   post,
   type Prompt,
   promptOf,
-  receivedOf
+  receivedOf,
+  textBehind
 } from "./Cell.ts"
-import { explainsRefusals, isSilent, refusesInWords } from "./Expectations.ts"
-import { Gate } from "./GateApp.ts"
+import { explainsRefusals, isSilent, refusesInWords, tellsWrites } from "./Expectations.ts"
+import { failsOnce, filtered, longHistory, longPrompt, noCredit, staysExceeded } from "./FailureCases.ts"
 import { hasMark } from "./Marks.ts"
 import { product, sum, weather } from "./Script.ts"
 
-type Case = (cell: Cell) => Effect.Effect<void, never, TestApp | Gate>
-
 const isOneOf = (names: ReadonlyArray<string>, { provider }: Cell): boolean => names.includes(provider.name)
 
-/** The text of an answer behind so many results of tools, or of a model that isn't offered any. */
-const textBehind = ({ isToolless }: Cell, results: number): string =>
-  isToolless && results > 0 ? "There is no tool calculator." : `Results: ${results}. Images: 0.`
-
 const answersWith =
-  (prompt: Prompt, results = 0): Case =>
+  (prompt: Prompt, ...results: ReadonlyArray<string>): Case =>
   (cell) =>
     Effect.gen(function* () {
       const { output_text, status } = answeredOf(yield* ask(cell, prompt))
-      assert.deepStrictEqual([status, output_text], ["completed", textBehind(cell, results)])
+      assert.deepStrictEqual([status, output_text], ["completed", textBehind(cell, ...results)])
       yield* assertServed(cell)
     })
 
@@ -47,7 +43,7 @@ const thinking: Case = (cell) =>
     const id = reply.headers.get("x-conversation-id")?.replace("conv_", "") ?? ""
     const plain = yield* call(`${url}/v1/conversations/${id}`, { key: alice.key })
     assert.strictEqual(plain.status, 200, plain.text)
-    assert.include(plain.text, "Results: 0")
+    assert.include(plain.text, "Results: none")
     assert.notMatch(plain.text, /made-by|"type":"reasoning/)
     yield* assertServed(cell)
   })
@@ -55,16 +51,24 @@ const thinking: Case = (cell) =>
 const nextTurn: Case = (cell) =>
   Effect.gen(function* () {
     const first = answeredOf(yield* ask(cell, { rounds: [[sum]] }))
-    assert.strictEqual(first.output_text, textBehind(cell, 1))
+    assert.strictEqual(first.output_text, textBehind(cell, "5"))
     const next = answeredOf(yield* ask(cell, {}, { previous_response_id: first.id }))
-    assert.strictEqual(next.output_text, textBehind(cell, 0))
+    assert.strictEqual(next.output_text, textBehind(cell))
     yield* assertServed(cell)
-    const calls = (yield* receivedOf(cell)).at(-1)?.asked.messages.flatMap((one) => one.calls) ?? []
+    const received = yield* receivedOf(cell)
+    const keys = new Set(received.map(({ asked }) => asked.body["prompt_cache_key"]))
+    assert.strictEqual(keys.size, 1, "a conversation has one key of the cache, or none")
     if (cell.isToolless) return
+    const messages = received.at(-1)?.asked.messages ?? []
+    const calls = messages.flatMap((one) => one.calls)
     assert.deepStrictEqual(
       calls.map(({ arguments: args, id }) => [args, hasMark(id, cell.provider.name)]),
       [[sum.arguments, true]],
       "the call goes back with the id that the server gave it"
+    )
+    assert.deepStrictEqual(
+      messages.flatMap(({ callId, role, text }) => (role === "tool" ? [[callId, text]] : [])),
+      [[calls[0]?.id, "5"]]
     )
   })
 
@@ -97,7 +101,7 @@ const clientsFunction =
         tools: functions,
         ...more
       })
-      assert.strictEqual(answeredOf(next).output_text, "Results: 1. Images: 0.")
+      assert.strictEqual(answeredOf(next).output_text, "Results: sunny. Images: 0.")
       yield* assertServed(cell)
     })
 
@@ -123,7 +127,7 @@ const replayed: Case = (cell) =>
     })
     if (cell.param !== null) return yield* assertRefused(cell, reply, cell.param)
     assert.strictEqual(reply.status, 200, reply.text)
-    assert.strictEqual(decodeChat(reply.text).choices[0]?.message.content, textBehind(cell, 1))
+    assert.strictEqual(decodeChat(reply.text).choices[0]?.message.content, textBehind(cell, "sunny"))
     yield* assertServed(cell)
   })
 
@@ -174,53 +178,8 @@ const image: Case = (cell) =>
     ]
     const reply = yield* ask(cell, {}, { input: [{ role: "user", content }] })
     if (cell.param !== null) return yield* assertRefused(cell, reply, cell.param)
-    assert.strictEqual(answeredOf(reply).output_text, "Results: 0. Images: 1.")
+    assert.strictEqual(answeredOf(reply).output_text, "Results: none. Images: 1.")
     yield* assertServed(cell)
-  })
-
-/** Has room for a question, and not for what is long. */
-const contextTokens = 4_000
-const long = "What a long story. ".repeat(1_500)
-
-const longHistory: Case = (cell) =>
-  Effect.gen(function* () {
-    const first = answeredOf(yield* ask(cell, {}, { input: `${long}${promptOf(cell, {})}` }))
-    const next = yield* ask(cell, { contextTokens }, { previous_response_id: first.id })
-    assert.strictEqual(answeredOf(next).output_text, textBehind(cell, 0))
-    yield* assertServed(cell, 1)
-    assert.notInclude(JSON.stringify((yield* receivedOf(cell)).at(-1)?.asked.body), "a long story")
-  })
-
-const longPrompt: Case = (cell) =>
-  Effect.gen(function* () {
-    const reply = yield* ask(cell, {}, { input: `${long}${promptOf(cell, { contextTokens })}` })
-    assert.strictEqual(errorOf(reply, 400).code, "context_length_exceeded")
-  })
-
-const failsOnce =
-  (fails: "rate" | "overload"): Case =>
-  (cell) =>
-    Effect.gen(function* () {
-      assert.strictEqual(answeredOf(yield* ask(cell, { fails, times: 1 })).output_text, textBehind(cell, 0))
-      yield* assertServed(cell, 1)
-    })
-
-const failsWith =
-  (fails: NonNullable<Prompt["fails"]>, status: number, code: string): Case =>
-  (cell) =>
-    Effect.gen(function* () {
-      const reply = yield* ask(cell, { fails })
-      assert.strictEqual(errorOf(reply, status).code, code)
-      if (fails === "rate") assert.isAtLeast((yield* receivedOf(cell)).length, 2, "it was asked again")
-    })
-
-const noCredit: Case = (cell) =>
-  Effect.gen(function* () {
-    yield* failsWith("credit", 500, "model_misconfigured")(cell)
-    const [received] = yield* receivedOf(cell)
-    const { log } = yield* Gate
-    const lines = log.filter((line) => line.includes(`"${cell.provider.name}"`))
-    assert.include(lines.join("\n"), JSON.stringify(received?.refused).slice(1, -1))
   })
 
 const refusal: Case = (cell) =>
@@ -256,12 +215,14 @@ const usage: Case = (cell) =>
         told.input_tokens,
         told.output_tokens,
         told.input_tokens_details.cached_tokens,
+        told.input_tokens_details.cache_write_tokens,
         told.output_tokens_details.reasoning_tokens
       ],
       [
         counts?.input,
         counts?.output,
         isOneOf(isSilent.cached, cell) ? 0 : counts?.cached,
+        isOneOf(tellsWrites, cell) ? counts?.written : 0,
         isOneOf(isSilent.reasoning, cell) ? 0 : counts?.reasoning
       ]
     )
@@ -271,9 +232,9 @@ const usage: Case = (cell) =>
 export const cases: Readonly<Record<string, Case>> = {
   "a plain question": answersWith({}),
   "what the model thinks": thinking,
-  "one round of the calculator": answersWith({ rounds: [[sum]] }, 1),
-  "three rounds of the calculator": answersWith({ rounds: [[sum], [product], [sum]] }, 3),
-  "two calls in one round": answersWith({ rounds: [[sum, product]] }, 2),
+  "one round of the calculator": answersWith({ rounds: [[sum]] }, "5"),
+  "three rounds of the calculator": answersWith({ rounds: [[sum], [product], [sum]] }, "5", "6", "5"),
+  "two calls in one round": answersWith({ rounds: [[sum, product]] }, "5", "6"),
   "a turn behind calls": nextTurn,
   "a client's function": clientsFunction(),
   "a client's function without thinking": clientsFunction({ reasoning: { effort: "none" } }),
@@ -285,9 +246,9 @@ export const cases: Readonly<Record<string, Case>> = {
   "a history that is too long": longHistory,
   "a prompt that is too long": longPrompt,
   "a rate that is exceeded once": failsOnce("rate"),
-  "a rate that stays exceeded": failsWith("rate", 500, "model_overloaded"),
+  "a rate that stays exceeded": staysExceeded,
   "an overload": failsOnce("overload"),
-  "a filtered prompt": failsWith("filter", 400, "invalid_request"),
+  "a filtered prompt": filtered,
   "no credit": noCredit,
   "a refusal": refusal,
   "a cut answer": cut,

@@ -1,4 +1,5 @@
 import { type Asked, callingIn, type Fields, fieldsIn, sinceScript } from "./Asked.ts"
+import type { Memory } from "./Provider.ts"
 import { openAiError, type Refusal } from "./Refusal.ts"
 
 /** What several servers demand of a request. */
@@ -62,6 +63,21 @@ export const checkOpenAiSchemas = (
     : null
 }
 
+const cacheKeyCharactersMax = 64
+
+/** The key of the cache, without which OpenAI answers later and charges more. */
+export const checkCacheKey = ({ body }: Asked, { note }: Memory): Refusal | null => {
+  const { prompt_cache_key: key } = body
+  if (typeof key !== "string" || key === "") note("no prompt_cache_key")
+  return String(key).length > cacheKeyCharactersMax
+    ? openAiError(
+        400,
+        `Invalid 'prompt_cache_key': string too long. Expected a string with maximum length ${cacheKeyCharactersMax}.`,
+        { param: "prompt_cache_key", code: "string_above_max_length" }
+      )
+    : null
+}
+
 const unsupported = (param: string, more = "") =>
   openAiError(400, `Unsupported parameter: '${param}' is not supported with this model.${more}`, {
     param,
@@ -80,7 +96,7 @@ const neverTaken = ["stop", "presence_penalty", "frequency_penalty", "logprobs"]
 /** What a model of OpenAI that thinks takes on Chat Completions. */
 export const checkReasoningModel =
   ({ efforts, takesTools }: ReasoningModel) =>
-  (asked: Asked): Refusal | null => {
+  (asked: Asked, memory: Memory): Refusal | null => {
     const { body, tools } = asked
     const { model, reasoning_effort: effort, temperature } = body
     if (body["max_tokens"] !== undefined)
@@ -114,5 +130,5 @@ export const checkReasoningModel =
       tool: (index: number) => `tools[${index}].function.parameters`,
       format: "response_format"
     }
-    return checkOpenAiSchemas(asked, format, params) ?? checkPairs(asked)
+    return firstOf(checkOpenAiSchemas(asked, format, params), checkPairs(asked), checkCacheKey(asked, memory))
   }

@@ -29,7 +29,7 @@ layer(gateApp, { excludeTestServices: true })("A conversation", (it) => {
             const answered = answeredOf(reply)
             assert.strictEqual(
               answered.output_text,
-              isToolless === true ? "There is no tool calculator." : "Results: 1. Images: 0.",
+              isToolless === true ? "There is no tool calculator." : "Results: 5. Images: 0.",
               id
             )
             const own = received.filter(({ cell }) => cell === id)

@@ -1,7 +1,7 @@
 /** What each case must come to with each provider, where it differs from an answer to the first request. */
 
 interface Expectation {
-  /** So many requests may be refused before the answer. */
+  /** So many requests are refused before the answer. */
   readonly again?: number
   /** The field that a 400 names: the provider doesn't take what the client asks for. */
   readonly param?: string
@@ -50,7 +50,7 @@ const differing: Readonly<Record<string, Readonly<Record<string, Expectation>>>>
 }
 
 export const expectationOf = (name: string, provider: string): Expectation => ({
-  ...(toolless.includes(provider) ? { again: 1, isToolless: true } : {}),
+  ...(toolless.includes(provider) ? { isToolless: true } : {}),
   ...differing[name]?.[provider]
 })
 
@@ -66,3 +66,12 @@ export const isSilent = {
   cached: ["plain", "gemini", "ollama", "vllm", "sglang", "lmstudio"],
   reasoning: ["plain", "kimi", "mistral", "ollama", "llamacpp", "vllm"]
 } as const satisfies Readonly<Record<string, ReadonlyArray<string>>>
+
+/** Servers that say how many tokens they wrote to a cache. */
+export const tellsWrites: ReadonlyArray<string> = [
+  ...refusesInWords,
+  "azurechat",
+  "claude",
+  "claudelenient",
+  "litellm"
+]

@@ -63,7 +63,7 @@ layer(ground, { excludeTestServices: true })("A service that is killed between t
 
         const second = yield* start
         const again = answeredOf(yield* ask(yield* second.url, "again", prompt, more))
-        assert.strictEqual(again.output_text, "Results: 2. Images: 0.")
+        assert.strictEqual(again.output_text, "Results: 5, 6. Images: 0.")
         const [begun, , asked] = receivedOf("again")
         assert.strictEqual(sentOf(asked), sentOf(begun), "the conversation is as it was before the turn")
         assert.include(sentOf(asked), "I keep:")

@@ -1,6 +1,6 @@
 import { type Answer, piecesOf } from "./Answer.ts"
 import { type Asked, type Fields, fieldsIn, objectsIn, textIn } from "./Asked.ts"
-import { checkOpenAiSchemas, firstOf, unknownName } from "./ChatRules.ts"
+import { checkCacheKey, checkOpenAiSchemas, firstOf, unknownName } from "./ChatRules.ts"
 import { event } from "./ChatStream.ts"
 import { hasMark } from "./Marks.ts"
 import type { Memory, Provider } from "./Provider.ts"
@@ -80,7 +80,8 @@ const check = (asked: Asked, memory: Memory): Refusal | null =>
     checkOpenAiSchemas(asked, fieldsIn(fieldsIn(asked.body["text"])["format"]), {
       tool: (index) => `tools[${index}].parameters`,
       format: "text.format.schema"
-    })
+    }),
+    checkCacheKey(asked, memory)
   )
 
 /** Numbers the events. */
@@ -180,7 +181,7 @@ const common = {
   protocol: "responses",
   check,
   events,
-  entry: { encryptedReasoning: true }
+  entry: { dialect: "openai", encryptedReasoning: true }
 } as const
 
 export const responsesProviders: ReadonlyArray<Provider> = [
