@@ -159,11 +159,18 @@ const checkStrict = (asked: Asked): Refusal | null => {
       )
 }
 
+interface Demands {
+  /** Whether it takes no calls without thinking, and no forced ones. */
+  readonly isStrict: boolean
+  /** Whether the marks of the cache are awaited. */
+  readonly isMarked: boolean
+}
+
 const check =
-  (isStrict: boolean) =>
+  ({ isMarked, isStrict }: Demands) =>
   (asked: Asked, memory: Memory): Refusal | null => {
     const refused = firstOf(checkFields(asked), checkTurns(asked), isStrict ? checkStrict(asked) : null)
-    return firstOf(refused, checkCache(asked, memory), checkThinking(asked, memory))
+    return firstOf(refused, isMarked ? checkCache(asked, memory) : null, checkThinking(asked, memory))
   }
 
 const typedEvent = (fields: Fields & { readonly type: string }): string => event(fields, fields.type)
@@ -258,14 +265,27 @@ export const anthropicProviders: ReadonlyArray<Provider> = [
     ...common,
     name: "claude",
     label: "Claude Opus 5.5",
-    check: check(true),
+    check: check({ isMarked: true, isStrict: true }),
     model: { id: "claude-opus-5-5", vision: true, structuredOutput: true }
   },
   {
     ...common,
     name: "claudelenient",
     label: "Claude Haiku 5.5",
-    check: check(false),
+    check: check({ isMarked: true, isStrict: false }),
     model: { id: "claude-haiku-5-5", vision: true }
+  },
+  {
+    ...common,
+    name: "claudepackage",
+    label: "Claude by @ai-sdk/anthropic",
+    check: check({ isMarked: false, isStrict: false }),
+    entry: {
+      protocol: "ai-sdk",
+      package: "@ai-sdk/anthropic",
+      packageFolder: import.meta.dirname,
+      providerOptions: { anthropic: { thinking: { type: "adaptive", display: "summarized" } } }
+    },
+    model: { id: "claude-opus-4-6", vision: true, structuredOutput: true }
   }
 ]

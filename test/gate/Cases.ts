@@ -15,7 +15,7 @@ import {
   receivedOf,
   textBehind
 } from "./Cell.ts"
-import { explainsRefusals, isSilent, refusesInWords, tellsWrites } from "./Expectations.ts"
+import { explainsRefusals, isSilent, refusesInWords, refusesSilently, tellsWrites } from "./Expectations.ts"
 import { failsOnce, filtered, longHistory, longPrompt, noCredit, staysExceeded } from "./FailureCases.ts"
 import { hasMark } from "./Marks.ts"
 import { product, sum, weather } from "./Script.ts"
@@ -189,7 +189,8 @@ const refusal: Case = (cell) =>
       yield* ask(cell, { say, end: "refusal" })
     )
     const refused = output.flatMap(({ content = [] }) => content.flatMap((part) => part.refusal ?? []))
-    assert.deepStrictEqual([refused, output_text], isOneOf(explainsRefusals, cell) ? [[say], ""] : [[], say])
+    const said = isOneOf(refusesSilently, cell) ? "" : say
+    assert.deepStrictEqual([refused, output_text], isOneOf(explainsRefusals, cell) ? [[say], ""] : [[], said])
     assert.deepStrictEqual(
       [status, incomplete_details?.reason],
       isOneOf(refusesInWords, cell) ? ["completed", undefined] : ["incomplete", "content_filter"]

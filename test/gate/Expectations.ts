@@ -60,6 +60,9 @@ export const refusesInWords: ReadonlyArray<string> = ["openaichat", "gpt6chat", 
 /** Servers that mark their words as those of a refusal. */
 export const explainsRefusals: ReadonlyArray<string> = [...refusesInWords, "claude", "claudelenient"]
 
+/** The package leaves out how Claude explains a refusal. */
+export const refusesSilently: ReadonlyArray<string> = ["claudepackage"]
+
 /** Servers that don't say what a model thinks, which tokens came from a cache, or which were thoughts. */
 export const isSilent = {
   thoughts: ["openaichat", "gpt6chat", "azurechat", "gemini"],
@@ -73,5 +76,6 @@ export const tellsWrites: ReadonlyArray<string> = [
   "azurechat",
   "claude",
   "claudelenient",
+  "claudepackage",
   "litellm"
 ]
