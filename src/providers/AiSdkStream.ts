@@ -1,6 +1,7 @@
 import type * as Undici from "@effect/platform-node/Undici"
 import { Predicate, Schema } from "effect"
 import { readParts } from "./AiSdkAnswer.ts"
+import { errorEvent, readSdkError, type SdkError } from "./AiSdkError.ts"
 import { eventCharactersMax } from "./AnswerReader.ts"
 import type { Exchange } from "./Exchange.ts"
 import type { Fields } from "./Protocol.ts"
@@ -16,6 +17,9 @@ export const isSdkModel = (value: unknown): value is SdkModel =>
   Predicate.hasProperty(value, "specificationVersion") &&
   Predicate.hasProperty(value, "doStream") &&
   typeof value.doStream === "function"
+
+/** After so many parts the event loop gets a turn: a stream that always has another part would hold it. */
+const turnParts = 256
 
 interface SdkStream {
   readonly stream: ReadableStream<unknown>
@@ -89,7 +93,7 @@ class SdkCall implements Undici.Dispatcher.DispatchController {
       if (!isSdkStream(answer)) throw new Error("the package gives no stream")
       await this.read(answer.stream.getReader())
     } catch (error) {
-      if (!this.aborted) this.failed(error)
+      if (!this.aborted) this.failed(readSdkError(error))
     }
   }
 
@@ -98,80 +102,40 @@ class SdkCall implements Undici.Dispatcher.DispatchController {
     this.signal.addEventListener("abort", () => void reader.cancel().catch(() => undefined))
     if (this.aborted) return void reader.cancel().catch(() => undefined)
     exchange.onResponseStart(this, 200, {})
-    while (true) {
+    for (let parts = 1; ; parts++) {
       const { done, value } = await reader.read()
       if (this.aborted) return
       if (done) return exchange.onResponseEnd()
-      if (Predicate.isObject(value) && readParts.has(value["type"])) this.event(value)
+      if (Predicate.isObject(value) && readParts.has(value["type"])) this.part(value)
       if (this.resumed !== null) await this.resumed.promise
+      if (parts % turnParts === 0) await new Promise(setImmediate)
     }
   }
 
-  private event(part: Fields): void {
-    const shown = part["type"] === "error" ? { type: "error", error: describeError(part["error"]) } : part
-    const data = `data: ${JSON.stringify(shown)}`
+  private part(part: Fields): void {
+    this.event(part["type"] === "error" ? errorEvent(part["error"]) : JSON.stringify(part))
+  }
+
+  private event(json: string): void {
+    const data = `data: ${json}`
     // What is too long is refused as long as it has no end.
     const end = data.length > eventCharactersMax ? "" : "\n\n"
     this.exchange.onResponseData(this, Buffer.from(data + end))
   }
 
-  /** What the package throws: the error of a server, one of the connection, or one of its own. */
-  private failed(error: unknown): void {
+  private failed(error: SdkError): void {
     const { exchange } = this
-    const status = fieldOf(error, "statusCode")
-    if (typeof status === "number" && status >= 300) {
-      exchange.onResponseStart(this, status, headersOf(fieldOf(error, "responseHeaders")))
-      exchange.onResponseData(this, Buffer.from(String(fieldOf(error, "responseBody") ?? "")))
-      return exchange.onResponseEnd()
+    switch (error.type) {
+      case "status":
+        exchange.onResponseStart(this, error.status, error.headers)
+        exchange.onResponseData(this, Buffer.from(error.body))
+        return exchange.onResponseEnd()
+      case "connection":
+        return exchange.onResponseError(this, error.error)
+      case "event":
+        exchange.onResponseStart(this, 200, {})
+        this.event(error.data)
+        return exchange.onResponseEnd()
     }
-    const cause = connectionError(error, causesMax)
-    if (cause !== null) return exchange.onResponseError(this, cause)
-    exchange.onResponseStart(this, 200, {})
-    this.event({ type: "error", error: error instanceof Error ? error : String(error) })
-    exchange.onResponseEnd()
   }
-}
-
-const fieldOf = (object: unknown, name: string): unknown =>
-  Predicate.hasProperty(object, name) ? object[name] : undefined
-
-/** The SDK's own errors that no server has caused, and the status that a server would have for them. */
-const ownErrors: ReadonlyMap<unknown, number> = new Map([
-  ["AI_LoadAPIKeyError", 401],
-  ["AI_LoadSettingError", 404],
-  ["AI_NoSuchModelError", 404],
-  // Options of the catalog; those of clients have no such form.
-  ["AI_InvalidArgumentError", 404],
-  ["AI_InvalidPromptError", 400],
-  ["AI_UnsupportedFunctionalityError", 400]
-])
-
-/** The error of a part or of a package in the fields of a server's error. */
-const describeError = (error: unknown): unknown => {
-  if (!(error instanceof Error)) return error
-  const { message, name } = error
-  // An event that the package can't read may be an error of the server.
-  const unread = fieldOf(error, "value")
-  if (Predicate.hasProperty(unread, "error") || Predicate.hasProperty(unread, "message")) return unread
-  const body = fieldOf(error, "responseBody")
-  const status = fieldOf(error, "statusCode") ?? ownErrors.get(name)
-  return {
-    code: name,
-    message: Predicate.isString(body) && body !== "" ? body : message,
-    status_code: status
-  }
-}
-
-const headersOf = (headers: unknown): Readonly<Record<string, string>> =>
-  Predicate.isObject(headers)
-    ? Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]))
-    : {}
-
-/** Causes of an error that are looked through. */
-const causesMax = 5
-
-/** The error of the connection that an error has for its cause; null where it has another. */
-const connectionError = (error: unknown, levels: number): Error | null => {
-  if (!(error instanceof Error) || levels === 0) return null
-  return Predicate.isString(fieldOf(error, "code")) ? error : connectionError(error.cause, levels - 1)
 }

@@ -109,7 +109,9 @@ const failureKind = (label: string, unquoted: string) => {
 export const transportFault = (error: unknown, answerBegun: boolean): Fault => {
   const { code, message, name } = describeError(error)
   // Messages of the system begin with what was tried, and name the code.
-  const details = { detail: code !== null && message.includes(code) ? message : `${code ?? name} ${message}` }
+  const detail = code !== null && message.includes(code) ? message : `${code ?? name} ${message}`
+  const said = Predicate.hasProperty(error, "serverMessage") ? error.serverMessage : null
+  const details = { detail, ...(Predicate.isString(said) ? { serverMessage: Redacted.make(said) } : {}) }
   // Such as a key that can't be sent as a header.
   if (code === "UND_ERR_INVALID_ARG") return new Misconfigured(details)
   if (code === "UND_ERR_HEADERS_OVERFLOW" || isNotHttp(name, message)) return new AnswerMalformed(details)
