@@ -14,11 +14,13 @@ import { isRoot, rootText } from "./postgres/PostgresHome.ts"
 import { Router } from "./routing/Router.ts"
 import { AppConfig, unknownVariables } from "./settings/AppConfig.ts"
 import { buildText, thisBuild } from "./settings/Build.ts"
+import { BeforeImport } from "./settings/InstalledPackage.ts"
 import { variable } from "./settings/Setting.ts"
 import { unknownText } from "./settings/SettingProblem.ts"
 import { settingsTable } from "./settings/SettingsTable.ts"
 import { ignoredParameters } from "./sql/DatabaseClient.ts"
 import { makeLogOutput, standardSink } from "./telemetry/LogOutput.ts"
+import { traceOf } from "./telemetry/StrayError.ts"
 import { telemetryLayer } from "./telemetry/Telemetry.ts"
 
 /**
@@ -55,6 +57,29 @@ const endAtSecondSignal = (): (() => boolean) => {
 }
 
 const isInterruptedByHand = endAtSecondSignal()
+
+/**
+ * An exception that nothing catches ends the process. The service's own code leaves no rejection without a handler either; a package of the
+ * catalog must not end the answers of others by one. Returns what is told that packages run.
+ */
+const handleStrayErrors = (): Effect.Effect<void> => {
+  let runsPackages = false
+  const endWith = (error: unknown) => {
+    const shown = runsPackages || !(error instanceof Error) ? traceOf(error) : error.stack
+    log.write(`parley: uncaught exception\n${shown}`)
+    process.exit(1)
+  }
+  process.on("uncaughtException", endWith)
+  process.on("unhandledRejection", (error) => {
+    if (!runsPackages) return endWith(error)
+    log.write(`parley: a package of the catalog left a rejection without a handler\n${traceOf(error)}`)
+  })
+  return Effect.sync(() => {
+    runsPackages = true
+  })
+}
+
+const packagesRun = handleStrayErrors()
 
 /** The conventional exit code for a configuration that can't be used (EX_CONFIG). */
 const configurationExitCode = 78
@@ -173,7 +198,8 @@ const program = Effect.gen(function* () {
 const configured = warn.pipe(
   Effect.andThen(program),
   Effect.provide(telemetryLayer(thisBuild, log)),
-  Effect.provide(Layer.effect(AppConfig, checkedSettings))
+  Effect.provide(Layer.effect(AppConfig, checkedSettings)),
+  Effect.provideService(BeforeImport, packagesRun)
 )
 
 const configurationProblems: ReadonlyArray<unknown> = [
@@ -228,10 +254,6 @@ const main = Effect.scoped(configured).pipe(
   )
 )
 
-process.on("uncaughtException", (error) => {
-  log.write(`parley: uncaught exception\n${error.stack ?? String(error)}`)
-  process.exit(1)
-})
 process.on("exit", () => {
   output.close()
   log.close()

@@ -1,5 +1,6 @@
 import type * as Undici from "@effect/platform-node/Undici"
 import { Predicate, Schema } from "effect"
+import { nextTurn } from "../settings/InstalledPackage.ts"
 import { readParts } from "./AiSdkAnswer.ts"
 import { errorEvent, readSdkError, type SdkError } from "./AiSdkError.ts"
 import { eventCharactersMax } from "./AnswerReader.ts"
@@ -108,7 +109,7 @@ class SdkCall implements Undici.Dispatcher.DispatchController {
       if (done) return exchange.onResponseEnd()
       if (Predicate.isObject(value) && readParts.has(value["type"])) this.part(value)
       if (this.resumed !== null) await this.resumed.promise
-      if (parts % turnParts === 0) await new Promise(setImmediate)
+      if (parts % turnParts === 0) await nextTurn()
     }
   }
 

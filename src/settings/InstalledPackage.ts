@@ -1,7 +1,8 @@
 import { createRequire } from "node:module"
 import { dirname, join, resolve } from "node:path"
+import { setImmediate } from "node:timers/promises"
 import { pathToFileURL } from "node:url"
-import { Effect } from "effect"
+import { Context, Effect } from "effect"
 
 const packageName = /^((?:@[a-z0-9~-][\w.~-]*\/)?[a-z0-9~-][\w.~-]*)((?:\/[\w~-][\w.~-]*)*)$/
 
@@ -20,6 +21,14 @@ const directoryOf = ({ file, folder }: PackagePlace): string => resolve(dirname(
 export const installCommand = (name: string, place: PackagePlace): string =>
   `npm install --prefix ${directoryOf(place)} ${packageName.exec(name)?.[1] ?? name}`
 
+/** Is run before a package is imported: from then on, code that isn't the service's own runs within the process. */
+export const BeforeImport = Context.Reference<Effect.Effect<void>>("parley/settings/BeforeImport", {
+  defaultValue: () => Effect.void
+})
+
+/** Gives the event loop a turn: a package may have the next piece of an answer at once, and again and again. */
+export const nextTurn = (): Promise<void> => setImmediate()
+
 /**
  * What a package exports that the operator has installed; nothing is downloaded. Node looks for it as for an import in the folder: in
  * `node_modules` there, and in the folders above. Fails with words for people that follow its name.
@@ -36,6 +45,7 @@ export const importPackage = Effect.fnUntraced(function* (
         ? `is not installed in ${from}`
         : `can't be found in ${from}: ${messageOf(error)}`
   })
+  yield* yield* BeforeImport
   return yield* Effect.tryPromise({
     try: async (): Promise<unknown> => import(pathToFileURL(path).href),
     catch: (error) => `can't be loaded from ${from}: ${messageOf(error)}`
