@@ -40,9 +40,16 @@ const outsideServers = Effect.fnUntraced(function* ({ files, models, oidc, retri
     files.s3?.endpoint ?? null,
     retrieval.embeddingsUrl
   ].flatMap((address) => (address === null ? [] : [new URL(address)]))
-  const origins = addresses.filter(({ hostname }) => !isLoopback(hostname)).map(({ origin }) => origin)
-  return [...new Set(origins)].slice(0, serversMax)
+  return originsElsewhere(addresses)
 })
+
+/** A package that knows its own address has none of the web. */
+export const originsElsewhere = (addresses: ReadonlyArray<URL>): ReadonlyArray<string> => {
+  const elsewhere = addresses.filter(
+    ({ hostname, protocol }) => /^https?:$/.test(protocol) && !isLoopback(hostname)
+  )
+  return [...new Set(elsewhere.map(({ origin }) => origin))].slice(0, serversMax)
+}
 
 /** Null where no other machine tells its time. One of several may be wrong: the one that is nearest counts. */
 const outsideClock = Effect.gen(function* () {

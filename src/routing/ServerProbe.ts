@@ -106,7 +106,9 @@ export const probeServer = Effect.fnUntraced(function* (
   const list = yield* Effect.result(
     server.sdk === null
       ? Effect.flatMap(upstream.ask(endpointOf(server, "/models")), idsOfList)
-      : Effect.fail(new AnswerMalformed({ detail: "packages of the AI SDK list no models" }))
+      : Effect.fail(
+          new AnswerMalformed({ detail: "packages of the AI SDK list none: name its models in the catalog" })
+        )
   )
   if (Result.isFailure(list)) {
     const fault = list.failure

@@ -1,7 +1,7 @@
 import { createServer } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { clockOutcome } from "../../src/admin/ClockCheck.ts"
+import { clockOutcome, originsElsewhere } from "../../src/admin/ClockCheck.ts"
 import { clockDifference } from "../../src/admin/HttpProbe.ts"
 import { serveOnLoopback } from "../support/serveOnLoopback.ts"
 
@@ -37,5 +37,17 @@ describe("the clock of a web server", () => {
     const { detail, status } = clockOutcome(6, "the database's")
     assert.strictEqual(status, "warning")
     assert.match(detail, /differ by 6\.0 seconds.*NTP/)
+  })
+
+  it("is asked for of other machines on the web alone", () => {
+    const addresses = [
+      "npm:@ai-sdk/google",
+      "http://127.0.0.1:8000/v1",
+      "https://a.example/v1",
+      "https://a.example"
+    ]
+    assert.deepStrictEqual(originsElsewhere(addresses.map((address) => new URL(address))), [
+      "https://a.example"
+    ])
   })
 })

@@ -68,6 +68,8 @@ describe("a probed model server", () => {
       assert.isFalse(told.isWell)
       assert.match(told.detail, /has no answer of mock-model: HTTP 401.*keyVariable/)
       assert.deepStrictEqual([mock.requests.length, mock.listings()], [2, 0])
+      const { detail } = yield* probeServer(upstream, server, yield* callOnce(upstream, server), [])
+      assert.match(detail, /name its models in the catalog/)
     })
   )
 
