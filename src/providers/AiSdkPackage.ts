@@ -1,11 +1,19 @@
 import { Effect, Predicate, Redacted, Schema } from "effect"
 import type { ReasoningEffort } from "../domain/ModelCall.ts"
-import { importPackage, installCommand, isPackageName } from "../settings/InstalledPackage.ts"
+import {
+  type ImportProblem,
+  importPackage,
+  installCommand,
+  isPackageName
+} from "../settings/InstalledPackage.ts"
 import type { FileProblem } from "../settings/JsonFile.ts"
-import { secretVariable, VariableName } from "../settings/Setting.ts"
-import { makeAiSdk, sdkVersions } from "./AiSdk.ts"
+import { traceOf } from "../telemetry/StrayError.ts"
+import { makeAiSdk, type ProviderOptions, type SdkTraits, sdkVersions } from "./AiSdk.ts"
+import { type OptionsRead, readOptions, readOptionsByName } from "./AiSdkOptions.ts"
 import { isSdkModel, makeSdkSend } from "./AiSdkStream.ts"
+import { digestOf } from "./PromptCacheKey.ts"
 import type { Fields, Protocol } from "./Protocol.ts"
+import { sentenceOf } from "./ProviderSentence.ts"
 import type { Send } from "./Upstream.ts"
 
 /** A package of the AI SDK that asks the models of one provider. */
@@ -20,7 +28,7 @@ export interface SdkPackage {
   readonly secrets: ReadonlyArray<Redacted.Redacted>
 }
 
-const ProviderOptions = Schema.Record(Schema.String, Schema.Record(Schema.String, Schema.Unknown))
+const ProviderOptionsField = Schema.Record(Schema.String, Schema.Record(Schema.String, Schema.Unknown))
 
 /** What a provider of the protocol `ai-sdk` has beside the others, each optional but for `package`. */
 export const sdkFields = {
@@ -37,17 +45,17 @@ export const sdkFields = {
   /** Given to the function of the package that creates a provider. */
   options: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown)),
   /** Sent with every request. */
-  providerOptions: Schema.optionalKey(ProviderOptions),
+  providerOptions: Schema.optionalKey(ProviderOptionsField),
   /** Sent with requests of an effort. */
   efforts: Schema.optionalKey(
     Schema.Struct({
-      none: Schema.optionalKey(ProviderOptions),
-      minimal: Schema.optionalKey(ProviderOptions),
-      low: Schema.optionalKey(ProviderOptions),
-      medium: Schema.optionalKey(ProviderOptions),
-      high: Schema.optionalKey(ProviderOptions),
-      xhigh: Schema.optionalKey(ProviderOptions),
-      max: Schema.optionalKey(ProviderOptions)
+      none: Schema.optionalKey(ProviderOptionsField),
+      minimal: Schema.optionalKey(ProviderOptionsField),
+      low: Schema.optionalKey(ProviderOptionsField),
+      medium: Schema.optionalKey(ProviderOptionsField),
+      high: Schema.optionalKey(ProviderOptionsField),
+      xhigh: Schema.optionalKey(ProviderOptionsField),
+      max: Schema.optionalKey(ProviderOptionsField)
     } satisfies Record<ReasoningEffort, unknown>)
   )
 }
@@ -80,7 +88,21 @@ export const loadSdkPackage = Effect.fnUntraced(function* (given: Given): Effect
   const { baseUrl, entry, file, key, path } = given
   const name = entry.package
   if (name === undefined) return noSdkPackage
-  const { problems, secrets, settings } = yield* readOptions(entry.options ?? {}, `${path}.options`)
+  const read: OptionsRead = { secrets: [], problems: [] }
+  const { options = {} } = entry
+  if (options["baseURL"] !== undefined)
+    read.problems.push({
+      path: `${path}.options.baseURL`,
+      message: "Expected nothing, because baseUrl of the provider is the address"
+    })
+  const settings = yield* readOptions(options, `${path}.options`, read)
+  const providerOptions = yield* readOptionsByName(
+    entry.providerOptions ?? {},
+    `${path}.providerOptions`,
+    read
+  )
+  const efforts = yield* readEfforts(entry, `${path}.efforts`, read)
+  const { problems, secrets } = read
   if (problems.length > 0) return { sdk: null, problems }
   const place = { file, folder: entry.packageFolder ?? "." }
   const loaded = yield* importPackage(name, place).pipe(
@@ -97,7 +119,10 @@ export const loadSdkPackage = Effect.fnUntraced(function* (given: Given): Effect
     Effect.result
   )
   if (loaded._tag === "Failure") {
-    const message = `Expected a package for the AI SDK 5 to 7, but ${name} ${loaded.failure}. To install one, run: ${installCommand(name, place)}`
+    const { isInstalled, message: said } = loaded.failure
+    const reason = sentenceOf({ detail: said }, key === null ? secrets : [key, ...secrets])
+    const remedy = isInstalled ? "" : ` To install one, run: ${installCommand(name, place)}`
+    const message = `Expected a package for the AI SDK 5 to 7, but ${name} ${reason}.${remedy}`
     return { sdk: null, problems: [{ path: `${path}.package`, message }] }
   }
   const { provider, version } = loaded.success
@@ -105,17 +130,30 @@ export const loadSdkPackage = Effect.fnUntraced(function* (given: Given): Effect
   const shown = url === null ? name : `${name} at ${url.origin}${url.pathname}`
   const sdk: SdkPackage = {
     place: shown,
-    server: entry.options === undefined ? shown : `${shown} ${JSON.stringify(entry.options)}`,
-    protocol: makeAiSdk({
-      version,
-      providerOptions: entry.providerOptions ?? {},
-      efforts: entry.efforts ?? {}
-    }),
+    server: entry.options === undefined ? shown : `${shown} ${digestOf(JSON.stringify(entry.options))}`,
+    protocol: makeAiSdk({ version, providerOptions, efforts }),
     send: makeSdkSend((id) => provider.languageModel(id)),
     secrets
   }
   return { sdk, problems }
 })
+
+const readEfforts = (
+  { efforts = {} }: SdkEntry,
+  path: string,
+  read: OptionsRead
+): Effect.Effect<SdkTraits["efforts"]> =>
+  Effect.map(
+    Effect.forEach(Object.entries(efforts), ([effort, options]) =>
+      Effect.map(
+        readOptionsByName(options, `${path}.${effort}`, read),
+        (found): readonly [string, ProviderOptions] => [effort, found]
+      )
+    ),
+    Object.fromEntries
+  )
+
+const unusable = (message: string): ImportProblem => ({ isInstalled: true, message })
 
 interface SdkProvider {
   readonly languageModel: (id: string) => unknown
@@ -131,7 +169,7 @@ const isCreate = (value: unknown): value is Create => typeof value === "function
 /** Names of functions that create a provider, such as `createGoogle`. */
 const createName = /^create[A-Z]/
 
-const createProvider = (exports: unknown, settings: Fields): Effect.Effect<SdkProvider, string> =>
+const createProvider = (exports: unknown, settings: Fields): Effect.Effect<SdkProvider, ImportProblem> =>
   Effect.suspend(() => {
     const named = Predicate.isObject(exports) ? Object.entries(exports) : []
     const creating = new Set(
@@ -140,7 +178,9 @@ const createProvider = (exports: unknown, settings: Fields): Effect.Effect<SdkPr
     const [create] = creating
     if (create === undefined || creating.size > 1) {
       return Effect.fail(
-        `exports ${creating.size} functions that are named create…, where one has to create a provider`
+        unusable(
+          `exports ${creating.size} functions that are named create…, where one has to create a provider`
+        )
       )
     }
     return Effect.flatMap(
@@ -148,85 +188,30 @@ const createProvider = (exports: unknown, settings: Fields): Effect.Effect<SdkPr
       (provider) =>
         isSdkProvider(provider)
           ? Effect.succeed(provider)
-          : Effect.fail("creates a provider without language models")
+          : Effect.fail(unusable("creates a provider without language models"))
     )
   })
 
-const refusedOptions = (error: unknown): string =>
-  `refuses what baseUrl, keyVariable and options say (${error instanceof Error ? error.name : "an error"})`
+const refusedOptions = (error: unknown): ImportProblem =>
+  unusable(`refuses what baseUrl, keyVariable and options say (${traceOf(error).split("\n", 1).join()})`)
 
 const versionOf = (
   provider: SdkProvider,
   modelId: string
-): Effect.Effect<(typeof sdkVersions)[number], string> =>
+): Effect.Effect<(typeof sdkVersions)[number], ImportProblem> =>
   Effect.flatMap(
-    Effect.try({ try: () => provider.languageModel(modelId), catch: (error) => refusedOptions(error) }),
-    (model) => {
-      const found = isSdkModel(model) ? model.specificationVersion : null
+    Effect.try({
+      try: () => {
+        const model = provider.languageModel(modelId)
+        return isSdkModel(model) ? model.specificationVersion : null
+      },
+      catch: refusedOptions
+    }),
+    (found) => {
       const version = sdkVersions.find((one) => one === found)
+      const shown = Predicate.isString(found) ? found : "without a name"
       return version === undefined
-        ? Effect.fail(`has models of the interface ${String(found)}, and not of ${sdkVersions.join(", ")}`)
+        ? Effect.fail(unusable(`has models of the interface ${shown}, and not of ${sdkVersions.join(", ")}`))
         : Effect.succeed(version)
     }
   )
-
-/** Objects and lists lie at most so deep in the options. */
-const levelsMax = 8
-
-/** Names of options that hold a secret. */
-const secretName = /key|token|secret|password/i
-
-const isReference = Schema.is(Schema.Struct({ variable: VariableName }))
-
-interface ReadOptions {
-  readonly settings: Fields
-  readonly secrets: Array<Redacted.Redacted>
-  readonly problems: Array<FileProblem>
-}
-
-/** The options with the values of their variables, and the problems of those. */
-const readOptions = Effect.fnUntraced(function* (options: Fields, path: string) {
-  const read: ReadOptions = { settings: {}, secrets: [], problems: [] }
-  if (options["baseURL"] !== undefined)
-    read.problems.push({
-      path: `${path}.baseURL`,
-      message: "Expected nothing, because baseUrl of the provider is the address"
-    })
-  const settings = yield* readFields(options, path, read, levelsMax)
-  return { ...read, settings }
-})
-
-const readFields = (fields: Fields, path: string, read: ReadOptions, levels: number): Effect.Effect<Fields> =>
-  Effect.map(
-    Effect.forEach(Object.entries(fields), ([name, value]) =>
-      Effect.map(readValue(name, value, `${path}.${name}`, read, levels), (found) => [name, found] as const)
-    ),
-    Object.fromEntries
-  )
-
-const readValue = Effect.fnUntraced(function* (
-  name: string,
-  value: unknown,
-  path: string,
-  read: ReadOptions,
-  levels: number
-): Effect.fn.Return<unknown> {
-  const problem = (message: string) => void read.problems.push({ path, message })
-  if (isReference(value)) {
-    const found = yield* secretVariable(value.variable)
-    if (found.text === undefined) {
-      problem(
-        `Expected the name of a variable, but ${found.name} ${found.problem === null ? "is not set" : `has ${found.problem}`}`
-      )
-      return null
-    }
-    read.secrets.push(Redacted.make(found.text))
-    return found.text
-  }
-  if (Predicate.isString(value) && secretName.test(name))
-    problem('Expected { "variable": "NAME" }, because a secret belongs in a variable')
-  if (!Predicate.isObject(value)) return value
-  if (levels > 0) return yield* readFields(value, path, read, levels - 1)
-  problem(`Expected no more than ${levelsMax} objects within each other`)
-  return null
-})

@@ -10,4 +10,7 @@ export const promptCacheKey = (
   { cacheScope }: Pick<ModelRequest, "cacheScope">,
   dialect: Pick<Dialect, "promptCacheKey">
 ): string | undefined =>
-  dialect.promptCacheKey && cacheScope !== undefined ? hash("sha256", cacheScope, "base64url") : undefined
+  dialect.promptCacheKey && cacheScope !== undefined ? digestOf(cacheScope) : undefined
+
+/** A hash of 43 characters, which stands for a text and doesn't tell it. */
+export const digestOf = (text: string): string => hash("sha256", text, "base64url")

@@ -2,11 +2,14 @@ import { mkdir, mkdtemp, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Effect, Redacted } from "effect"
-import { originOf, secretsOf } from "../../src/providers/ModelServer.ts"
+import { ConfigProvider, Effect, Fiber, Redacted } from "effect"
+import { TestClock } from "effect/testing"
+import { firstDialect, originOf, secretsOf } from "../../src/providers/ModelServer.ts"
 import { readCatalogFile } from "../../src/routing/CatalogFile.ts"
 import { placeOf } from "../../src/routing/ModelServerList.ts"
+import { request } from "../providers/ServerSetup.ts"
 import { removeDirectory } from "../support/removeDirectory.ts"
+import { until } from "../support/until.ts"
 
 /** A package that keeps the settings that it is given where the test finds them. */
 const goodPackage = `
@@ -29,14 +32,20 @@ const packages: Readonly<Record<string, string>> = {
   "no-models": "export const createModels = () => ({ textEmbeddingModel: () => ({}) })",
   "old-package":
     "export const createOld = () => ({ languageModel: () => ({ specificationVersion: 'v1', doStream: () => ({}) }) })",
-  "broken-package": "throw new Error('it needs a newer Node')"
+  "import-only": goodPackage,
+  "broken-package": "throw new Error('it needs a newer Node')",
+  "telling-package": "throw new Error('not with ' + 'open sesame')",
+  "nameless-package": "throw Object.create(null)",
+  "hanging-package": "await new Promise(() => setInterval(() => {}, 1_000_000).unref())"
 }
 
 const install = async (folder: string): Promise<void> => {
   for (const [name, source] of Object.entries(packages)) {
     const directory = join(folder, "node_modules", name)
     await mkdir(directory, { recursive: true })
-    const exports = { ".": "./index.mjs", "./part": "./index.mjs" }
+    const whole = { ".": "./index.mjs", "./part": "./index.mjs" }
+    const imported = { import: { types: "./index.d.ts", default: "./index.mjs" } }
+    const exports = name === "import-only" ? { ".": imported, "./part": imported } : whole
     await writeFile(join(directory, "package.json"), JSON.stringify({ name, exports }))
     await writeFile(join(directory, "index.mjs"), source)
   }
@@ -114,6 +123,35 @@ describe("a provider of a catalog with the protocol ai-sdk", () => {
     })
   )
 
+  it.effect.each(["import-only", "import-only/part"])("may export for import alone: %s", (name) =>
+    Effect.gen(function* () {
+      assert.strictEqual(placeOf(yield* serverOf({ package: name })), name)
+    })
+  )
+
+  it.live("is not waited for where it hangs while it is loaded", () =>
+    Effect.gen(function* () {
+      const fiber = yield* Effect.forkChild(problemOf({ package: "hanging-package" }))
+      yield* until(Effect.map(TestClock.adjust("10 seconds"), () => fiber.pollUnsafe() !== undefined))
+      const { message } = yield* Fiber.join(fiber)
+      assert.match(message ?? "", /hanging-package can't be loaded from .* isn't there after 30 seconds/)
+    }).pipe(Effect.provide(TestClock.layer()))
+  )
+
+  it.effect("has none of its secrets in the message of a package that can't be loaded", () =>
+    Effect.gen(function* () {
+      const { message } = yield* problemOf(
+        {
+          package: "telling-package",
+          keyVariable: "KEY",
+          options: { list: [{ variable: "OTHER" }] }
+        },
+        { KEY: "open", OTHER: "sesame" }
+      )
+      assert.match(message ?? "", /can't be loaded from .*: not with \[redacted\] \[redacted\]\.$/)
+    })
+  )
+
   it.effect("is found in the folders above, as Node looks for what a file imports", () =>
     Effect.gen(function* () {
       const server = yield* serverOf({ package: "good-package", packageFolder: "elsewhere/deep" })
@@ -143,15 +181,40 @@ describe("a provider of a catalog with the protocol ai-sdk", () => {
         region: "eu-central-1",
         accessKeyId: { variable: "AWS_ID" },
         auth: { credentials: { private_key: { variable: "GCP_KEY" } } },
-        list: [1, 2]
+        list: [1, { variable: "IN_LIST" }, { deep: [{ variable: "DEEP" }] }]
       }
       const server = yield* serverOf(
-        { package: "good-package", keyVariable: "KEY", options },
-        { KEY: "sesame-1", AWS_ID: "sesame-2", GCP_KEY: "sesame-3" }
+        {
+          package: "good-package",
+          keyVariable: "KEY",
+          options,
+          providerOptions: { good: { guard: { variable: "GUARD" }, cacheKey: "house" } },
+          efforts: { low: { good: { guard: [{ variable: "EFFORT" }] } } }
+        },
+        {
+          KEY: "sesame-1",
+          AWS_ID: "sesame-2",
+          GCP_KEY: "sesame-3",
+          IN_LIST: "sesame-4",
+          DEEP: "sesame-5",
+          GUARD: "sesame-6",
+          EFFORT: "sesame-7"
+        }
       )
-      assert.deepStrictEqual(secretsOf(server).map(Redacted.value), ["sesame-1", "sesame-2", "sesame-3"])
+      assert.deepStrictEqual(
+        secretsOf(server).map(Redacted.value),
+        [1, 2, 3, 4, 5, 6, 7].map((number) => `sesame-${number}`)
+      )
       assert.notInclude(JSON.stringify(server), "sesame")
-      assert.notInclude(originOf(server, "m"), "sesame")
+      assert.notMatch(originOf(server, "m"), /sesame|eu-central-1/)
+      const body = server.protocol.encode(
+        "m",
+        request("hi", { options: { reasoningEffort: "low" } }),
+        firstDialect(server, model)
+      )
+      assert.deepStrictEqual(JSON.parse(body).providerOptions, {
+        good: { guard: ["sesame-7"], cacheKey: "house" }
+      })
     })
   )
 
@@ -165,15 +228,16 @@ describe("a provider of a catalog with the protocol ai-sdk", () => {
       "providers[0].package",
       /@ai-sdk\/cohere is not installed in FOLDER\. To install one, run: npm install --prefix FOLDER @ai-sdk\/cohere$/
     ],
-    [
-      { package: "good-package/other" },
-      "providers[0].package",
-      /can't be found in FOLDER.*--prefix FOLDER good-package$/
-    ],
+    [{ package: "good-package/other" }, "providers[0].package", /can't be found in FOLDER: .*\.$/],
     [
       { package: "broken-package" },
       "providers[0].package",
-      /can't be loaded from FOLDER: it needs a newer Node\. /
+      /can't be loaded from FOLDER: it needs a newer Node\.$/
+    ],
+    [
+      { package: "nameless-package" },
+      "providers[0].package",
+      /can't be loaded from FOLDER: an error that can't be read\.$/
     ],
     [{ package: "no-create" }, "providers[0].package", /no-create exports 0 functions that are named create/],
     [
@@ -204,6 +268,41 @@ describe("a provider of a catalog with the protocol ai-sdk", () => {
     [
       { package: "good-package", options: { auth: { clientSecret: "sesame" } } },
       "providers[0].options.auth.clientSecret",
+      /belongs in a variable/
+    ],
+    [
+      { package: "good-package", options: { keys: ["sesame"] } },
+      "providers[0].options.keys[0]",
+      /belongs in a variable/
+    ],
+    [
+      { package: "good-package", options: { list: [{ token: "sesame" }] } },
+      "providers[0].options.list[0].token",
+      /belongs in a variable/
+    ],
+    [
+      { package: "good-package", options: { headers: { authorization: "sesame" } } },
+      "providers[0].options.headers.authorization",
+      /belongs in a variable/
+    ],
+    [
+      { package: "good-package", options: { bearer: "sesame" } },
+      "providers[0].options.bearer",
+      /belongs in a variable/
+    ],
+    [
+      { package: "good-package", options: { credential: "sesame" } },
+      "providers[0].options.credential",
+      /belongs in a variable/
+    ],
+    [
+      { package: "good-package", providerOptions: { good: { apiKey: "sesame" } } },
+      "providers[0].providerOptions.good.apiKey",
+      /belongs in a variable/
+    ],
+    [
+      { package: "good-package", efforts: { low: { good: { apiKey: "sesame" } } } },
+      "providers[0].efforts.low.good.apiKey",
       /belongs in a variable/
     ],
     [

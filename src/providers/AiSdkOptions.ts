@@ -1,0 +1,75 @@
+import { Effect, Predicate, Redacted, Schema } from "effect"
+import type { FileProblem } from "../settings/JsonFile.ts"
+import { secretVariable, VariableName } from "../settings/Setting.ts"
+import type { Fields } from "./Protocol.ts"
+
+/** Objects and lists lie at most so deep in the options. */
+const levelsMax = 8
+
+/** Names of options that hold a secret. The key of a prompt cache is none. */
+const secretName = /(?<!cache_?)key|token|secret|passw|passphrase|authorization|credential|bearer|cookie/i
+
+const isReference = Schema.is(Schema.Struct({ variable: VariableName }))
+
+/** Where the secrets and the problems of options are gathered. */
+export interface OptionsRead {
+  readonly secrets: Array<Redacted.Redacted>
+  readonly problems: Array<FileProblem>
+}
+
+/** The options with the values of their variables. */
+export const readOptions = (options: Fields, path: string, read: OptionsRead): Effect.Effect<Fields> =>
+  readFields(options, path, read, levelsMax)
+
+/** The same of options by the names of providers. */
+export const readOptionsByName = (
+  options: Readonly<Record<string, Fields>>,
+  path: string,
+  read: OptionsRead
+): Effect.Effect<Readonly<Record<string, Fields>>> =>
+  Effect.map(
+    Effect.forEach(Object.entries(options), ([name, fields]) =>
+      Effect.map(readOptions(fields, `${path}.${name}`, read), (found) => [name, found] as const)
+    ),
+    Object.fromEntries
+  )
+
+const readFields = (fields: Fields, path: string, read: OptionsRead, levels: number): Effect.Effect<Fields> =>
+  Effect.map(
+    Effect.forEach(Object.entries(fields), ([name, value]) =>
+      Effect.map(readValue(name, value, `${path}.${name}`, read, levels), (found) => [name, found] as const)
+    ),
+    Object.fromEntries
+  )
+
+const readValue = Effect.fnUntraced(function* (
+  name: string,
+  value: unknown,
+  path: string,
+  read: OptionsRead,
+  levels: number
+): Effect.fn.Return<unknown> {
+  const problem = (message: string) => void read.problems.push({ path, message })
+  if (isReference(value)) {
+    const found = yield* secretVariable(value.variable)
+    if (found.text === undefined) {
+      problem(
+        `Expected the name of a variable, but ${found.name} ${found.problem === null ? "is not set" : `has ${found.problem}`}`
+      )
+      return null
+    }
+    read.secrets.push(Redacted.make(found.text))
+    return found.text
+  }
+  if (Predicate.isString(value) && secretName.test(name))
+    problem('Expected { "variable": "NAME" }, because a secret belongs in a variable')
+  if (!Predicate.isObjectOrArray(value)) return value
+  if (levels === 0) {
+    problem(`Expected no more than ${levelsMax} objects and lists within each other`)
+    return null
+  }
+  if (!Array.isArray(value)) return yield* readFields(value, path, read, levels - 1)
+  return yield* Effect.forEach(value, (one: unknown, index) =>
+    readValue(name, one, `${path}[${index}]`, read, levels - 1)
+  )
+})
