@@ -15,7 +15,7 @@ import {
   unknown
 } from "./Protocol.ts"
 import { decodeError } from "./ServerError.ts"
-import { decodeOpenAiUsage } from "./TokenCounts.ts"
+import { decodeCount, decodeOpenAiUsage } from "./TokenCounts.ts"
 
 /** The parts of a stream that are read. The others have files, sources and the like, which may be long. */
 export const readParts: ReadonlySet<unknown> = new Set([
@@ -31,6 +31,9 @@ export const readParts: ReadonlySet<unknown> = new Set([
   "error"
 ])
 
+/** Thoughts that are open at once. */
+const openThoughtsMax = 64
+
 interface Thought {
   readonly text: string
   /** The latest that the package gave, as the AI SDK itself keeps it. */
@@ -43,19 +46,26 @@ export const makeDecodeSdk = (): Decode => {
   let calls = 0
 
   const readThought = ({ delta = "", id, providerMetadata }: Fields): AnswerChunk => {
+    if (thoughts.size >= openThoughtsMax && !thoughts.has(id))
+      return malformed(`more than ${openThoughtsMax} thoughts at once`)
     const { metadata, text } = thoughts.get(id) ?? { text: "", metadata: undefined }
     thoughts.set(id, { text: `${text}${String(delta)}`, metadata: providerMetadata ?? metadata })
     return thoughtDelta(delta)
   }
 
-  const endThought = (part: Fields): AnswerChunk => {
-    readThought({ ...part, delta: "" })
-    const { metadata, text } = thoughts.get(part["id"]) ?? { text: "", metadata: undefined }
-    thoughts.delete(part["id"])
+  const endThought = (id: unknown): AnswerChunk => {
+    const { metadata, text } = thoughts.get(id) ?? { text: "", metadata: undefined }
+    thoughts.delete(id)
     return text === "" && metadata === undefined
       ? thinking
       : thoughtBlock({ text, data: JSON.stringify(metadata ?? {}) })
   }
+
+  /** Some packages leave thoughts open at the end, and their stream after it. */
+  const endAnswer = (finish: AnswerChunk): AnswerChunk => ({
+    type: "chunks",
+    chunks: [...[...thoughts.keys()].map(endThought), finish, { type: "done" }]
+  })
 
   return (data) => {
     const part = parseEvent(data)
@@ -67,7 +77,8 @@ export const makeDecodeSdk = (): Decode => {
       case "reasoning-delta":
         return readThought(part)
       case "reasoning-end":
-        return endThought(part)
+        readThought({ ...part, delta: "" })
+        return endThought(part["id"])
       case "tool-input-start":
       case "tool-input-delta":
         return thinking
@@ -77,7 +88,7 @@ export const makeDecodeSdk = (): Decode => {
       case "stream-start":
         return decodeWarnings(part["warnings"])
       case "finish":
-        return decodeFinish(part)
+        return endAnswer(decodeFinish(part))
       case "error":
         return decodeError(part["error"])
       default:
@@ -124,7 +135,7 @@ const finishes: ReadonlyMap<unknown, FinishReason> = new Map<unknown, FinishReas
   ["tool-calls", "tool_calls"]
 ])
 
-const decodeFinish = ({ finishReason, usage }: Fields): AnswerChunk => {
+const decodeFinish = ({ finishReason, providerMetadata, usage }: Fields): AnswerChunk => {
   const isNamed = Predicate.isObject(finishReason)
   const reason = isNamed ? finishReason["unified"] : finishReason
   const raw = isNamed ? finishReason["raw"] : undefined
@@ -133,7 +144,7 @@ const decodeFinish = ({ finishReason, usage }: Fields): AnswerChunk => {
       code: raw === "MALFORMED_FUNCTION_CALL" ? "tool_use_failed" : raw,
       message: "finish_reason error"
     })
-  const counted = decodeUsage(usage)
+  const counted = decodeUsage(usage, providerMetadata)
   // Packages end a stream that was cut between two events in one of these words.
   const isCut = reason === "other" && isNamed && raw === undefined
   const finish = isCut ? undefined : finishes.get(reason)
@@ -141,7 +152,7 @@ const decodeFinish = ({ finishReason, usage }: Fields): AnswerChunk => {
 }
 
 /** The counts of `v2` are numbers, and those of later versions objects, whose total has all. */
-const decodeUsage = (usage: unknown): ModelUsage | null => {
+const decodeUsage = (usage: unknown, metadata: unknown): ModelUsage | null => {
   if (!Predicate.isObject(usage)) return null
   const { inputTokens: input, outputTokens: output } = usage
   const [inputs, outputs] = [input, output].map((counts): Fields =>
@@ -149,14 +160,30 @@ const decodeUsage = (usage: unknown): ModelUsage | null => {
   )
   return decodeOpenAiUsage(
     {
-      input_tokens: inputs?.["total"],
-      output_tokens: outputs?.["total"],
+      input_tokens: totalOf(inputs, ["noCache", "cacheRead", "cacheWrite"]),
+      output_tokens: totalOf(outputs, ["text", "reasoning"]),
       total_tokens: usage["totalTokens"],
       cached_tokens: usage["cachedInputTokens"] ?? inputs?.["cacheRead"],
-      cache_write_tokens: inputs?.["cacheWrite"],
+      cache_write_tokens: inputs?.["cacheWrite"] ?? writtenIn(metadata),
       reasoning_tokens: usage["reasoningTokens"] ?? outputs?.["reasoning"]
     },
     "input",
     "output"
   )
 }
+
+/** The total, or the sum of its parts where it is left out. */
+const totalOf = (counts: Fields = {}, parts: ReadonlyArray<string>): unknown => {
+  const known = parts.map((part) => decodeCount(counts[part])).filter(Predicate.isNotNull)
+  return counts["total"] ?? (known.length === 0 ? undefined : known.reduce((sum, count) => sum + count, 0))
+}
+
+/** The tokens written to a cache, which the interface `v2` has no field for: those of Anthropic's package and of Bedrock's. */
+const writtenIn = (metadata: unknown): number | undefined =>
+  (Predicate.isObject(metadata) ? Object.values(metadata) : [])
+    .flatMap((own) => (Predicate.isObject(own) ? [own["cacheCreationInputTokens"], usageOf(own)] : []))
+    .map(decodeCount)
+    .find(Predicate.isNotNull)
+
+const usageOf = ({ usage }: Fields): unknown =>
+  Predicate.isObject(usage) ? usage["cacheWriteInputTokens"] : undefined

@@ -50,9 +50,11 @@ export const decodeOpenAiUsage = (
   const reasoning = countBy(usage, "output", reasoningNames)
   const rest = untold(usage["total_tokens"], inputTold + outputTold)
   const written = countBy(usage, "input", writtenNames)
-  const apart = cachedApart(rest, { cached, written }, inputTold, reasoning)
+  const inRest = cachedIn(rest, { cached, written }, reasoning)
+  // More than the input can't be a part of it.
+  const apart = inRest === 0 && cached + written > inputTold ? cached + written : inRest
   // More thoughts than output, of which they are a part elsewhere.
-  const thought = rest === null ? (reasoning > outputTold ? reasoning : 0) : rest - apart
+  const thought = rest === null ? (reasoning > outputTold ? reasoning : 0) : rest - inRest
   const inputTokens = inputTold + apart
   const outputTokens = outputTold + thought
   return {
@@ -71,15 +73,13 @@ const untold = (total: unknown, told: number): number | null => {
   return all === null || all < told ? null : all - told
 }
 
-/** The tokens read from a cache or written to it that the count of the input leaves out. */
-const cachedApart = (
+/** The tokens read from a cache or written to it that only the total has. */
+const cachedIn = (
   rest: number | null,
   { cached, written }: { readonly cached: number; readonly written: number },
-  inputTold: number,
   reasoning: number
 ): number => {
-  if (rest === null) return cached + written > inputTold ? cached + written : 0
-  if (rest === reasoning) return 0
+  if (rest === null || rest === reasoning) return 0
   const apart = [cached + written, written, cached].find(
     (count) => rest === count || rest === count + reasoning
   )

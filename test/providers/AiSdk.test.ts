@@ -219,34 +219,6 @@ describe("an answer of a package of the AI SDK", () => {
     })
   )
 
-  it.effect.each([
-    [
-      "thoughts that only the total has",
-      { inputTokens: 20, outputTokens: 400, totalTokens: 1000 },
-      [20, 980, 580]
-    ],
-    [
-      "more thoughts than output",
-      { inputTokens: { total: 5 }, outputTokens: { total: 3, reasoning: 9 } },
-      [5, 12, 9]
-    ]
-  ] as const)("counts %s", ([, counts, [input, output, reasoning]]) =>
-    Effect.gen(function* () {
-      const { call } = yield* setUpModel(() => [text("Hi"), { ...finish, usage: counts }])
-      const last = (yield* Stream.runCollect(call(request("hi")))).at(-1)
-      assert.deepInclude(last, {
-        usage: {
-          inputTokens: input,
-          cachedInputTokens: 0,
-          cacheWriteInputTokens: 0,
-          outputTokens: output,
-          reasoningTokens: reasoning,
-          source: "provider"
-        }
-      })
-    })
-  )
-
   it.effect("is counted by the service where the package counts nothing", () =>
     Effect.gen(function* () {
       const counts = { inputTokens: { total: undefined }, outputTokens: { total: undefined } }
@@ -375,6 +347,50 @@ describe("an answer of a package of the AI SDK", () => {
         text("Hi"),
         finish
       ])
+      assert.lengthOf(yield* Stream.runCollect(call(request("hi"))), 2)
+    })
+  )
+
+  it.effect("has thoughts to its end where the package leaves them open", () =>
+    Effect.gen(function* () {
+      const { call } = yield* setUpModel(() => [
+        { type: "reasoning-start", id: "t", providerMetadata: { p: { sig: "S" } } },
+        { type: "reasoning-delta", id: "t", delta: "Hm." },
+        text("Hi"),
+        finish
+      ])
+      const parts = yield* Stream.runCollect(call(request("hi")))
+      const thoughts = parts.flatMap((part) => (part.type === "reasoning" ? [part.reasoning] : []))
+      assert.deepStrictEqual(
+        thoughts.map((thought) => [thought.text, thought.opaque?.data]),
+        [["Hm.", '{"p":{"sig":"S"}}']]
+      )
+    })
+  )
+
+  it.effect("is malformed where more thoughts are open at once than a bound", () =>
+    Effect.gen(function* () {
+      const thoughts = Array.from({ length: 65 }, (_, id) => ({ type: "reasoning-start", id: `${id}` }))
+      const answer = (open: number) => [...thoughts.slice(0, open), text("Hi"), finish]
+      const { failure } = yield* Effect.flatMap(
+        setUpModel(() => answer(65)),
+        ({ call }) => untilFailure(call(request("hi")))
+      )
+      assert.strictEqual(failure.reason, "malformed")
+      assert.include(failure.detail, "64 thoughts")
+      const { call } = yield* setUpModel(() => answer(64))
+      assert.lengthOf(yield* Stream.runCollect(call(request("hi"))), 2)
+    })
+  )
+
+  it.effect("ends with its finish where the package never closes the stream", () =>
+    Effect.gen(function* () {
+      const open = async function* () {
+        yield text("Hi")
+        yield finish
+        await new Promise(() => undefined)
+      }
+      const { call } = yield* setUpModel(open)
       assert.lengthOf(yield* Stream.runCollect(call(request("hi"))), 2)
     })
   )

@@ -52,9 +52,11 @@ export const setUpPackage = Effect.fnUntraced(function* (
 
 type Fields = Readonly<Record<string, unknown>>
 
+type Answer = Iterable<unknown> | AsyncIterable<unknown>
+
 /** A way to call a model that is no package's: it streams these parts, and keeps what it was asked. */
 export const setUpModel = Effect.fnUntraced(function* (
-  respond: (options: Fields) => Iterable<unknown> | PromiseLike<Iterable<unknown>>,
+  respond: (options: Fields) => Answer | PromiseLike<Answer>,
   traits: Partial<SdkTraits> = {}
 ) {
   const asked: Array<Fields> = []
