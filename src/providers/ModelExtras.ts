@@ -71,11 +71,12 @@ export const modelExtrasFields = {
   )
 } as const
 
-const Given = Schema.Struct(modelExtrasFields)
-type Given = typeof Given.Type
+const ModelExtrasEntry = Schema.Struct(modelExtrasFields)
+
+export type ModelExtrasEntry = typeof ModelExtrasEntry.Type
 
 /** What the fields say, with the values of variables, and the problems of those. */
-export const readModelExtras = Effect.fnUntraced(function* (given: Given, path: string) {
+export const readModelExtras = Effect.fnUntraced(function* (given: ModelExtrasEntry, path: string) {
   const { headers, problems } = yield* readExtraHeaders(given.headers ?? {}, `${path}.headers`)
   const { body = {} } = given
   const extras: ModelExtras = {

@@ -8,6 +8,7 @@ import { type ModelServer, protocolNames, protocols, protocolHeaders } from "../
 import { FileProblem, missing, problemLine, readJsonFile, shapeProblems } from "../settings/JsonFile.ts"
 import { secretVariable, VariableName } from "../settings/Setting.ts"
 import { webUrl } from "../settings/TextCodec.ts"
+import { misplacedInModel, noDialect } from "./ModelPlaces.ts"
 
 /** The address of a model server, for most protocols up to the version. */
 const BaseUrl = Schema.String.check(
@@ -147,6 +148,9 @@ const referenceProblems = ({ models, providerIds, providers }: Entries): Readonl
   ...lacking(providers, "baseUrl", ({ protocol }) => protocol !== "ai-sdk"),
   ...lacking(providers, "package", ({ protocol }) => protocol === "ai-sdk"),
   ...sdkFieldNames.flatMap((field) => misplaced(providers, field, "ai-sdk")),
+  ...providers
+    .filter(({ entry }) => entry.protocol === "ai-sdk" && entry.dialect !== undefined)
+    .map(({ index }) => ({ path: `providers[${index}].dialect`, message: noDialect })),
   ...misplaced(providers, "tokenParameter", "openai-chat"),
   ...misplaced(providers, "encryptedReasoning", "openai-responses"),
   ...repeated(models, (model) => JSON.stringify([model.provider, model.id])).map(({ index }) => ({
@@ -164,16 +168,10 @@ const referenceProblems = ({ models, providerIds, providers }: Entries): Readonl
       .filter(({ entry: { id } }) => id === entry.provider)
       .flatMap((provider) => [
         ...setHeaders(provider.entry, entry.headers, `models[${index}]`),
-        ...(entry.body !== undefined && provider.entry.protocol === "ai-sdk" ? [noBody(index)] : [])
+        ...misplacedInModel(entry, provider.entry.protocol, `models[${index}]`)
       ])
   ])
 ]
-
-const noBody = (index: number): FileProblem => ({
-  path: `models[${index}].body`,
-  message:
-    "Expected nothing, because a package makes the body itself: providerOptions of the provider has fields for it"
-})
 
 /** Headers that the protocol of a provider sets itself. */
 const setHeaders = (

@@ -147,6 +147,58 @@ describe("readCatalogFile", () => {
     })
   )
 
+  const sdk = { protocol: "ai-sdk", package: "@ai-sdk/mistral", packageFolder: import.meta.dirname }
+
+  it.effect.each<readonly [object, object, string, RegExp]>([
+    [{ ...sdk, dialect: "mistral" }, {}, "providers[0].dialect", /a package has its own rules/],
+    [sdk, { dialect: "mistral" }, "models[0].dialect", /a package has its own rules/],
+    [sdk, { opensThinking: false }, "models[0].opensThinking", /only the protocol openai-chat/],
+    [sdk, { body: { a: 1 } }, "models[0].body", /providerOptions/],
+    [
+      { protocol: "anthropic" },
+      { opensThinking: true },
+      "models[0].opensThinking",
+      /only the protocol openai-chat/
+    ],
+    [
+      { protocol: "openai-responses" },
+      { opensThinking: true },
+      "models[0].opensThinking",
+      /only the protocol openai-chat/
+    ],
+    [
+      { protocol: "openai-responses" },
+      { body: { reasoning: { effort: "low" } } },
+      "models[0].body.reasoning",
+      /"openai-responses" sets this one itself/
+    ],
+    [
+      { protocol: "anthropic" },
+      { body: { thinking: { type: "adaptive" } } },
+      "models[0].body.thinking",
+      /"anthropic" sets this one itself/
+    ]
+  ])("refuses what the protocol has no use for, or sends itself: %j %j", ([more, extras, path, message]) =>
+    Effect.gen(function* () {
+      const invalid = yield* Effect.flip(
+        read({ providers: [{ ...provider, ...more }], models: [{ ...model, ...extras }] })
+      )
+      assert.deepStrictEqual(
+        invalid.problems.map((problem) => problem.path),
+        [path]
+      )
+      assert.match(invalid.message, message)
+    })
+  )
+
+  it.effect("takes the same fields where another protocol doesn't send them", () =>
+    Effect.gen(function* () {
+      const body = { reasoning: { max_tokens: 1000 }, thinking: { type: "enabled" } }
+      const { servers } = yield* read({ ...catalog, models: [{ ...model, body }] })
+      assert.strictEqual(bodyOf(servers[0]!, model), JSON.stringify(body))
+    })
+  )
+
   it.effect("refuses a header that the provider's protocol sets, and takes it for another protocol", () =>
     Effect.gen(function* () {
       const headers = { "anthropic-version": "2024-01-01" }
