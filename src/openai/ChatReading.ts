@@ -15,7 +15,7 @@ import type {
   RequestPart,
   ResponseRequest
 } from "../responses/ResponseRequest.ts"
-import { detailOf, given } from "./RequestReading.ts"
+import { detailOf, given, namedModel } from "./RequestReading.ts"
 
 /** From a chat to what the core understands. */
 
@@ -189,8 +189,6 @@ const answerOptions = (body: ChatBody, toolChoice: ToolChoice | undefined): Answ
   })
 
 const noTools: ReadonlySet<never> = new Set<never>()
-
-const namedModel = ({ model }: ChatBody): string | null => (model === "auto" ? null : model || null)
 
 const demandsOf = (body: ChatBody): Demands => {
   const { functions, toolChoice } = chosen(body)

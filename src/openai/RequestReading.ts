@@ -109,12 +109,16 @@ const answerOptions = (body: CreateBody, toolChoice: ToolChoice | undefined): An
     toolChoice
   })
 
+/** The model that a client names; null where it leaves the choice to the service. */
+export const namedModel = ({ model }: Pick<CreateBody, "model">): string | null =>
+  model === "auto" ? null : model || null
+
 const demandsOf = (body: CreateBody): Demands => {
   const tools = body.tools ?? []
   const { functions, ownTools, toolChoice } = chosenTools(body.tool_choice, tools)
   return {
     ...given({
-      model: body.model === "auto" || body.model === "" ? null : body.model,
+      model: namedModel(body),
       functions: functions.length === 0 ? null : functions,
       cacheKey: body.prompt_cache_key,
       maxToolCalls: body.max_tool_calls,

@@ -4,17 +4,7 @@ import { StorableText } from "../../domain/StorableText.ts"
 import { MaxOutputTokens } from "../CreateResponse.ts"
 import { inSteps, withUnknownFields } from "../ReadInSteps.ts"
 import { CallId, Detail, efforts, verbosities } from "./CreateBody.ts"
-import {
-  between,
-  FunctionName,
-  Hint,
-  JsonObject,
-  Label,
-  maybe,
-  Metadata,
-  only,
-  unsupported
-} from "./Fields.ts"
+import { between, FunctionName, JsonObject, Label, maybe, Metadata, only, unsupported } from "./Fields.ts"
 import { givenId } from "./ProfileIds.ts"
 
 /** The body of `POST /openai/v1/chat/completions`. Each field is honoured or refused. */
@@ -230,7 +220,7 @@ export const ChatBody = Schema.Struct({
   modalities: maybe(few(only("text", "an answer is text"), 1, "modalities")),
   audio: unsupported("an answer is text"),
   metadata: maybe(Metadata),
-  service_tier: maybe(Hint),
+  service_tier: maybe(Label),
   user: maybe(Label),
   safety_identifier: maybe(Label),
   prompt_cache_key: maybe(Label),

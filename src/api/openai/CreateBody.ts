@@ -5,17 +5,7 @@ import { StorableText } from "../../domain/StorableText.ts"
 import { MaxOutputTokens } from "../CreateResponse.ts"
 import { inSteps } from "../ReadInSteps.ts"
 import { CompactionItem } from "./Compaction.ts"
-import {
-  between,
-  FunctionName,
-  Hint,
-  JsonObject,
-  Label,
-  maybe,
-  Metadata,
-  only,
-  positiveInteger
-} from "./Fields.ts"
+import { between, FunctionName, JsonObject, Label, maybe, Metadata, only, positiveInteger } from "./Fields.ts"
 import { givenId } from "./ProfileIds.ts"
 import { ToolChoice, Tools } from "./Tools.ts"
 
@@ -231,17 +221,17 @@ export const CreateBody = Schema.Struct({
   reasoning: maybe(
     Schema.Struct({
       effort: maybe(Schema.Literals(efforts).annotate({ expected: `one of ${efforts.join(", ")}` })),
-      summary: maybe(Hint),
-      generate_summary: maybe(Hint)
+      summary: maybe(Label),
+      generate_summary: maybe(Label)
     })
   ),
   include: maybe(
-    Schema.Array(Hint).check(
+    Schema.Array(Label).check(
       Schema.isMaxLength(includesMax, { expected: `a list of at most ${includesMax}` })
     )
   ),
   metadata: maybe(Metadata),
-  service_tier: maybe(Hint),
+  service_tier: maybe(Label),
   user: maybe(Label),
   safety_identifier: maybe(Label),
   prompt_cache_key: maybe(Label),

@@ -33,11 +33,6 @@ export const positiveInteger = Schema.Int.annotate({ expected: "a positive integ
   Schema.isGreaterThan(0, { expected: "a positive integer" })
 )
 
-/** A wish of the client that changes nothing here, whatever it is. */
-export const Hint = StorableText.check(
-  Schema.isMaxLength(labelCharactersMax, { expected: `at most ${labelCharactersMax} characters` })
-)
-
 export const Label = StorableText.check(
   Schema.isMaxLength(labelCharactersMax, { expected: `at most ${labelCharactersMax} characters` })
 )
