@@ -86,29 +86,28 @@ export class ThinkTags {
 
   /** As with an opening tag, which may come all the same. */
   private assume(whole: string): Split {
-    if (this.assumed === "") {
-      const start = whole.trimStart()
-      if (start.startsWith(opening)) return this.begin(whole)
-      if (mayOpen(start, whole)) {
-        this.held = whole
-        return nothing
-      }
-    }
+    const opened = this.assumed === "" ? this.opened(whole) : null
+    if (opened !== null) return opened
     const split = this.think(whole)
     this.assumed += split.thought
     return split
   }
 
-  private begin(whole: string): Split {
+  /** What the beginning of an answer is where a tag opens there, or may still open; null where none does. */
+  private opened(whole: string): Split | null {
     const start = whole.trimStart()
     if (start.startsWith(opening)) {
       this.state = "thinking"
       return this.think(start.slice(opening.length))
     }
-    if (mayOpen(start, whole)) {
-      this.held = whole
-      return nothing
-    }
+    if (!mayOpen(start, whole)) return null
+    this.held = whole
+    return nothing
+  }
+
+  private begin(whole: string): Split {
+    const opened = this.opened(whole)
+    if (opened !== null) return opened
     this.state = "text"
     return { thought: "", text: whole }
   }
