@@ -175,7 +175,10 @@ class AnswerLimit {
 type TextPart = Extract<ModelPart, { type: "text" }>
 
 /** A text that belongs to another part. */
-const textParts = (text: string, { isRefusal }: Pick<ModelFinish, "isRefusal">): ReadonlyArray<TextPart> => {
+export const textParts = (
+  text: string,
+  { isRefusal }: Pick<ModelFinish, "isRefusal">
+): ReadonlyArray<TextPart> => {
   if (text === "") return []
   return [isRefusal === true ? { type: "text", text, isRefusal } : { type: "text", text }]
 }

@@ -2,7 +2,7 @@ import { Array as Arr, Effect, Option, Scope, Stream } from "effect"
 import { OutputMismatch } from "../domain/Errors.ts"
 import type { FinishReason, ModelFinish, ModelMessage, ModelPart, ToolCall } from "../domain/ModelCall.ts"
 import { countToolCalls, finishCall, readTextOf } from "./Accounting.ts"
-import { makeAnswerBound } from "./AnswerBound.ts"
+import { makeAnswerBound, textParts } from "./AnswerBound.ts"
 import type { Attempt } from "./Attempt.ts"
 import { sortCalls } from "./CallRules.ts"
 import { jsonIn, repairing } from "./OutputCheck.ts"
@@ -75,9 +75,6 @@ const shownOf = (answer: Answer, parts: ReadonlyArray<ModelPart>): ReadonlyArray
     part.type === "text" ? isTextShown : part.type === "reasoning" || part.type === "reasoning_text"
   return parts.every(isShown) ? parts : parts.filter(isShown)
 }
-
-const textParts = (text: string, isRefusal: boolean): ReadonlyArray<GenerationPart> =>
-  text === "" ? nothing : [isRefusal ? { type: "text", text, isRefusal } : { type: "text", text }]
 
 const finishPart = ({ meter }: Answer, state: State, round: Round, reason: FinishReason): GenerationPart => {
   const isLimited = state.isLimited || round.bound.isOutOfTokens()
@@ -223,7 +220,7 @@ const settle = (answer: Answer, state: State, round: Round, end: ModelFinish): S
   const text = round.bound.text()
   const finish = finishPart(answer, state, round, reason)
   const show = (shown: string) =>
-    over(state, withholdsText(answer) ? [...textParts(shown, isRefusal), finish] : [finish])
+    over(state, withholdsText(answer) ? [...textParts(shown, end), finish] : [finish])
   // An answer that was cut or refused is what it is.
   if (check === null || isRefusal || (finish.type === "finish" && finish.reason !== "stop"))
     return Effect.succeed(show(text))
