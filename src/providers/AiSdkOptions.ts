@@ -1,6 +1,6 @@
-import { Effect, Predicate, Redacted, Schema } from "effect"
+import { Effect, Predicate, Record, Redacted, Schema } from "effect"
 import type { FileProblem } from "../settings/JsonFile.ts"
-import { secretVariable, VariableName } from "../settings/Setting.ts"
+import { absenceOf, secretVariable, VariableName } from "../settings/Setting.ts"
 import type { Fields } from "./Protocol.ts"
 
 /** Objects and lists lie at most so deep in the options. */
@@ -27,19 +27,11 @@ export const readOptionsByName = (
   path: string,
   read: OptionsRead
 ): Effect.Effect<Readonly<Record<string, Fields>>> =>
-  Effect.map(
-    Effect.forEach(Object.entries(options), ([name, fields]) =>
-      Effect.map(readOptions(fields, `${path}.${name}`, read), (found) => [name, found] as const)
-    ),
-    Object.fromEntries
-  )
+  Effect.all(Record.map(options, (fields, name) => readOptions(fields, `${path}.${name}`, read)))
 
 const readFields = (fields: Fields, path: string, read: OptionsRead, levels: number): Effect.Effect<Fields> =>
-  Effect.map(
-    Effect.forEach(Object.entries(fields), ([name, value]) =>
-      Effect.map(readValue(name, value, `${path}.${name}`, read, levels), (found) => [name, found] as const)
-    ),
-    Object.fromEntries
+  Effect.all(
+    Record.map({ ...fields }, (value, name) => readValue(name, value, `${path}.${name}`, read, levels))
   )
 
 const readValue = Effect.fnUntraced(function* (
@@ -53,9 +45,7 @@ const readValue = Effect.fnUntraced(function* (
   if (isReference(value)) {
     const found = yield* secretVariable(value.variable)
     if (found.text === undefined) {
-      problem(
-        `Expected the name of a variable, but ${found.name} ${found.problem === null ? "is not set" : `has ${found.problem}`}`
-      )
+      problem(`Expected the name of a variable, but ${found.name} ${absenceOf(found)}`)
       return null
     }
     read.secrets.push(Redacted.make(found.text))

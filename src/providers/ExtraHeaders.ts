@@ -1,6 +1,6 @@
 import { Effect, Redacted, Schema } from "effect"
 import { FileProblem } from "../settings/JsonFile.ts"
-import { secretVariable, VariableName } from "../settings/Setting.ts"
+import { absenceOf, secretVariable, VariableName } from "../settings/Setting.ts"
 
 /** Headers that a catalog file adds to requests. */
 
@@ -77,11 +77,7 @@ export const readExtraHeaders = Effect.fnUntraced(function* (headers: ExtraHeade
       problems.push({
         path: `${path}.${name}.variable`,
         message: `Expected the name of a variable that holds printable ASCII characters, but ${found.name} ${
-          found.text !== undefined
-            ? "holds others"
-            : found.problem === null
-              ? "is not set"
-              : `has ${found.problem}`
+          found.text === undefined ? absenceOf(found) : "holds others"
         }`
       })
   }

@@ -120,6 +120,10 @@ export interface FoundSecret {
   readonly problem: string | null
 }
 
+/** Why a variable has no text, in words that follow its name. */
+export const absenceOf = ({ problem }: FoundSecret): string =>
+  problem === null ? "is not set" : `has ${problem}`
+
 /** The text of a variable, or of the file that `NAME_FILE` names. */
 export const secretVariable = Effect.fnUntraced(function* (name: string): Effect.fn.Return<FoundSecret> {
   const text = yield* variable(name)
