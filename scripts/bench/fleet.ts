@@ -106,9 +106,9 @@ export class Fleet {
   async stop(started: Started): Promise<void> {
     const { child } = started
     this.endedCpuSeconds += spentBy(started)
-    const impatience = setTimeout(() => child.kill("SIGKILL"), stopSecondsMax * 1000)
+    const killTimer = setTimeout(() => child.kill("SIGKILL"), stopSecondsMax * 1000)
     if (child.kill()) await once(child, "exit")
-    clearTimeout(impatience)
+    clearTimeout(killTimer)
     this.running.delete(started)
   }
 

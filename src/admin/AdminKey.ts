@@ -113,7 +113,7 @@ export class AdminKey extends Context.Service<
     readonly matches: (presented: Redacted.Redacted) => Effect.Effect<boolean>
     /** Shows that this is the installation of the key, if that has the name; see KeyProof. */
     readonly prove: (challenge: string, name: string) => Effect.Effect<Option.Option<string>>
-    /** A key for what clients keep for the service, from which nobody can compute this one. */
+    /** A key for what clients keep for the service, which does not reveal this one. */
     readonly sealingKey: SealingKey["Service"]
     /** Where the key is kept; null when the settings give it. */
     readonly file: string | null

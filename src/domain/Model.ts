@@ -97,8 +97,8 @@ export const learnableParts = [
 const LearnedPart = Schema.Struct({
   /**
    * `tools`: the service's own tools aren't offered. `token_parameter`: the bound on the answer has its other name.
-   * `stream_options`: the server isn't asked to count the tokens of a stream. `prompt_cache_key`: it isn't told which requests
-   * begin alike. `cache_control`: it isn't told what it may cache.
+   * `stream_options`: the server isn't asked to count the tokens of a stream. `prompt_cache_key`: the key for requests that
+   * begin alike isn't sent. `cache_control`: the marks of what may be cached aren't sent.
    * `thinking_controls`: it isn't asked for the text of what the model thinks, nor to drop what is no longer valid of it.
    * `encrypted_reasoning`: it isn't asked for what the model thinks in the form that goes back to it. `reasoning_summary`: it isn't
    * asked to sum that up.

@@ -4,7 +4,7 @@ import type { Dialect } from "./Dialect.ts"
 
 /**
  * The key by which a server finds the cache of an earlier request, 43 characters; undefined where none is sent. It is a hash that
- * begins with random ids, so that nobody learns from it whose request it is. OpenAI takes at most 64 characters.
+ * begins with random ids, so that it doesn't reveal whose request it is. OpenAI takes at most 64 characters.
  */
 export const promptCacheKey = (
   { cacheScope }: Pick<ModelRequest, "cacheScope">,
