@@ -100,8 +100,13 @@ export interface RefusalDelta extends Omit<ReasoningDelta, "type"> {
   readonly type: "response.refusal.delta"
 }
 
+/** A piece of the arguments of a call that the client runs. On `/v1` nobody has such functions. */
+export interface ArgumentsDelta extends Omit<ReasoningDelta, "type" | "content_index"> {
+  readonly type: "response.function_call_arguments.delta"
+}
+
 /** An event of the core. Delivery adds its number, and leaves out what only the service reads. */
-export type EventBody = ShownBody | ReasoningDelta | RefusalDelta
+export type EventBody = ShownBody | ReasoningDelta | RefusalDelta | ArgumentsDelta
 type ShownBody = WithoutNumber<EventOf<typeof ResponseEvent.Type, OutputItem, ResponseObject>>
 
 /** Whether no event follows this one. */
@@ -126,6 +131,7 @@ export const shownEvent = (
       sequenceNumber,
       reasoning
     )
+  if (event.type === "response.function_call_arguments.delta") return null
   const numbered = <E extends { readonly type: string }>(one: E) =>
     Object.assign({ type: one.type, sequence_number: sequenceNumber }, one)
   if (event.type === "response.reasoning_text.delta") return reasoning === "streamed" ? numbered(event) : null

@@ -193,8 +193,23 @@ export type ModelPart =
     }
   | { readonly type: "reasoning_text"; readonly text: string }
   | { readonly type: "reasoning"; readonly reasoning: Reasoning }
+  | CallText
   | { readonly type: "tool_call"; readonly call: ToolCall }
   | ModelFinish
+
+/**
+ * A piece of the arguments of a call, which follows whole as a `tool_call` if the model ends it. Pieces of one call stand together: all
+ * calls before it have come whole.
+ */
+export interface CallText {
+  readonly type: "call_text"
+  /** Of the call among those of the answer, from 0. */
+  readonly position: number
+  readonly name: string
+  readonly text: string
+  /** With the first piece, what the whole call has as `reasoning`. */
+  readonly reasoning: ReadonlyArray<Reasoning>
+}
 
 export interface ModelFinish {
   readonly type: "finish"

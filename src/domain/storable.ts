@@ -14,17 +14,24 @@ export const storable = (text: string): string => {
 
 const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff
 
-export interface StorablePiece {
+/** A piece of a text that comes in pieces, without half a surrogate pair at its end. */
+export interface TextPiece {
   readonly text: string
   /** The first half of a surrogate pair whose second half may begin the next piece; "" if there is none. */
   readonly carry: string
 }
 
-/** The storable text of `carry` and the next piece of a stream. A surrogate pair that was cut in two is joined again. */
-export const storablePiece = (carry: string, piece: string): StorablePiece => {
+/** `carry` and the next piece of a stream. A surrogate pair that was cut in two is joined again. */
+export const joinPiece = (carry: string, piece: string): TextPiece => {
   const text = carry === "" ? piece : carry + piece
   const last = text.length - 1
   return last >= 0 && isHighSurrogate(text.charCodeAt(last))
-    ? { text: storable(text.slice(0, last)), carry: text.slice(last) }
-    : { text: storable(text), carry: "" }
+    ? { text: text.slice(0, last), carry: text.slice(last) }
+    : { text, carry: "" }
+}
+
+/** The same, as text that can be stored. */
+export const storablePiece = (carry: string, piece: string): TextPiece => {
+  const joined = joinPiece(carry, piece)
+  return { text: storable(joined.text), carry: joined.carry }
 }

@@ -112,13 +112,9 @@ export const renderCompletion = (response: ResponseObject, view: ChatView): Chat
   }
 }
 
-const callDeltas = (call: FunctionCall, index: number): ReadonlyArray<Delta> => {
-  const { function: called, ...rest } = calledFunction(call)
-  return [
-    { tool_calls: [{ index, ...rest, function: { name: called.name, arguments: "" } }] },
-    { tool_calls: [{ index, function: { arguments: called.arguments } }] }
-  ]
-}
+const beginCall = (call: FunctionCall, index: number): Delta => ({
+  tool_calls: [{ index, ...calledFunction(call) }]
+})
 
 /** A line of a stream that fails, in place of a chunk. */
 interface ChatError {
@@ -139,7 +135,8 @@ export const makeChatRenderer = (view: ChatView): ((event: EventBody) => Readonl
   let lastText: string | null = null
   let lastThought: string | null = null
   let lastRefusal: string | null = null
-  let calls = 0
+  /** The place of each call, by its item. */
+  const calls = new Map<string, number>()
 
   const chunk = (delta: Delta, finish: FinishReason | null): ReadonlyArray<ChatChunk> =>
     head === null
@@ -177,10 +174,19 @@ export const makeChatRenderer = (view: ChatView): ((event: EventBody) => Readonl
         lastThought = event.item_id
         return chunk({ reasoning_content: separator + event.delta }, null)
       }
-      case "response.output_item.done":
-        return event.item.type === "function_call"
-          ? callDeltas(event.item, calls++).flatMap((delta) => chunk(delta, null))
-          : []
+      case "response.output_item.added": {
+        const { item } = event
+        if (item.type !== "function_call") return []
+        const { size: index } = calls
+        calls.set(item.id, index)
+        return chunk(beginCall(item, index), null)
+      }
+      case "response.function_call_arguments.delta": {
+        const index = calls.get(event.item_id)
+        return index === undefined
+          ? []
+          : chunk({ tool_calls: [{ index, function: { arguments: event.delta } }] }, null)
+      }
       case "response.completed": {
         const end = chunk({}, finishReason(event.response))
         if (head === null || !view.includeUsage) return end

@@ -114,7 +114,9 @@ export const renderCall = (call: McpCall, view: View): Item => {
 /** A call that the client runs. */
 export const renderFunctionCall = (call: FunctionCall): Extract<Item, { type: "function_call" }> => ({
   ...Struct.omit(call, hiddenOfCalls),
-  id: shownId("functionCall", call.id)
+  id: shownId("functionCall", call.id),
+  // One that the model didn't write to its end.
+  status: call.status === "failed" ? "incomplete" : call.status
 })
 
 /** What the model thought, as far as its server shows it. */

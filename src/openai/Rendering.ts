@@ -62,14 +62,14 @@ const ofArguments = (
   index: number,
   item: Extract<Item, { type: "function_call" }>
 ): Array<ProfileEventBody> => {
-  const place = { item_id: item.id, output_index: index }
+  const { arguments: args, id, name } = item
   return [
-    { type: "response.function_call_arguments.delta", ...place, delta: item.arguments },
     {
       type: "response.function_call_arguments.done",
-      ...place,
-      name: item.name,
-      arguments: item.arguments
+      item_id: id,
+      output_index: index,
+      name,
+      arguments: args
     }
   ]
 }
@@ -101,7 +101,7 @@ const afterAdded = (index: number, item: Item): Array<ProfileEventBody> =>
 /** The events of the core that are about one item. */
 type ItemEvent = Extract<EventBody, { readonly output_index: number }>
 
-type TextEvent = Extract<ItemEvent, { readonly delta: string }>
+type ThoughtEvent = Extract<ItemEvent, { readonly type: "response.reasoning_text.delta" }>
 
 interface Ended {
   readonly index: number
@@ -116,7 +116,7 @@ const makeSummaries = (place: (index: number) => number) => {
   const written = new Set<number>()
   return {
     isWritten: (index: number): boolean => written.has(index),
-    delta: ({ delta, item_id, output_index }: TextEvent): ReadonlyArray<ProfileEventBody> => {
+    delta: ({ delta, item_id, output_index }: ThoughtEvent): ReadonlyArray<ProfileEventBody> => {
       const index = place(output_index)
       const summary = ofThought(shownId("reasoning", item_id), index)
       const begun = written.has(index) ? [] : [beginSummary(summary)]
@@ -173,6 +173,10 @@ const makeItemRenderer = (view: View) => {
         held = ended
         return []
       }
+      case "response.function_call_arguments.delta":
+        return [
+          { ...one, item_id: shownId("functionCall", one.item_id), output_index: place(one.output_index) }
+        ]
       case "response.reasoning_text.delta":
         return summaries.delta(one)
       case "response.content_part.added":

@@ -1,12 +1,12 @@
 import type { EventBody } from "../api/ResponseEvent.ts"
 import type { FunctionCall, McpCall, OutputItem, ReasoningItem } from "../domain/Conversation.ts"
 import type { ItemId } from "../domain/Ids.ts"
-import { begunItem } from "../responses/ItemEvents.ts"
+import { itemEvents, reasoningItem } from "../responses/ItemEvents.ts"
 import type { Recalled } from "../responses/ResponseRequest.ts"
 
 /**
- * The items of an answer whose client keeps what the model thought. Reasoning has what only the model's server can read, also of
- * the calls behind it; where only calls have such a value, an item without a summary precedes them.
+ * The items of an answer whose client keeps what the model thought. Reasoning has what only the model's server can read. What it can
+ * read of the client's calls is known when the last of them ends: an item without a summary has it, behind them.
  */
 
 /** Seals what an item gives back, once. */
@@ -34,109 +34,67 @@ const isWeb = (call: McpCall): boolean => call.name === "web_search" || call.nam
 export const isWebSearchCall = (item: OutputItem, { webSearch }: Shown): boolean =>
   webSearch && item.type === "mcp_call" && isWeb(item)
 
-type Held = ReasoningItem | FunctionCall
-
-const opaquesOf = (calls: ReadonlyArray<FunctionCall>) =>
-  Object.fromEntries(
-    calls.flatMap(({ call_id, opaque }) => (opaque === undefined ? [] : [[call_id, opaque] as const]))
-  )
-
 const isCall = (item: OutputItem): item is FunctionCall => item.type === "function_call"
 
-/** The reasoning of a group: reasoning and the calls behind it, or calls alone; null where nothing of it is sealed. */
-const sealedOf = (
-  group: ReadonlyArray<Held>,
+/** Reasoning as it is sealed, whose next item is known; null if it is the last. */
+const sealedThought = (
+  item: ReasoningItem,
   next: OutputItem | null,
   { seal, shown }: View
-): SealedReasoning | null => {
-  const [first] = group
-  if (seal === null || first === undefined || first.status === "in_progress") return null
-  const calls = opaquesOf(group.filter(isCall))
-  if (first.type === "function_call") {
-    const isSigned = Object.values(calls).some(({ data }) => data !== "")
-    return isSigned ? { ...withoutText(first), sealed: seal(first.id, { calls }) } : null
-  }
+): SealedReasoning => {
+  if (seal === null) return item
   // That call can't be given back, and reasoning without what it led to is refused.
-  const isLost = group.length === 1 && next !== null && isWebSearchCall(next, shown)
-  const { opaque, text } = first
-  return { ...first, sealed: isLost ? null : seal(first.id, { thought: { text, opaque }, calls }) }
+  const isLost = next !== null && isWebSearchCall(next, shown)
+  const { opaque, text } = item
+  return { ...item, sealed: isLost ? null : seal(item.id, { thought: { text, opaque } }) }
 }
 
-/** Stands before calls that nothing was thought before; its id differs from that of the first call by its prefix. */
-const withoutText = ({ id }: Held): ReasoningItem => ({
-  id,
-  type: "reasoning",
-  status: "completed",
-  text: "",
-  opaque: null
-})
+/** What is sealed of the calls at the end of an output: their signatures, and ids that what was thought may name; null if nothing. */
+const sealedCalls = (output: ReadonlyArray<OutputItem>, { seal }: View): SealedReasoning | null => {
+  const calls = output.filter(isCall)
+  const [first] = calls
+  if (seal === null || first === undefined) return null
+  const opaques = calls.flatMap(({ call_id, opaque }) =>
+    opaque === undefined ? [] : [[call_id, opaque] as const]
+  )
+  const isSigned = opaques.some(([, { data }]) => data !== "")
+  const isThought = output.some((item) => item.type === "reasoning" && item.opaque !== null)
+  if (!isSigned && (!isThought || opaques.length === 0)) return null
+  // The id differs from that of the call by its prefix.
+  const item = reasoningItem(first.id, { text: "", opaque: null })
+  return { ...item, sealed: seal(first.id, { calls: Object.fromEntries(opaques) }) }
+}
 
 /** A whole output with what is sealed of it. */
 export const sealedOutput = (output: ReadonlyArray<OutputItem>, view: View): ReadonlyArray<OutputItem> => {
   if (view.seal === null) return output
-  const items: Array<OutputItem> = []
-  let group: ReadonlyArray<Held> = []
-  const release = (next: OutputItem | null) => {
-    const sealed = sealedOf(group, next, view)
-    items.push(...(sealed === null ? [] : [sealed]), ...(sealed === null ? group : group.filter(isCall)))
-    group = []
-  }
-  for (const item of output) {
-    if (item.type === "function_call") group = [...group, item]
-    else {
-      release(item)
-      if (item.type === "reasoning") group = [item]
-      else items.push(item)
-    }
-  }
-  release(null)
-  return items
+  const items = output.map((item, index) =>
+    item.type === "reasoning" ? sealedThought(item, output[index + 1] ?? null, view) : item
+  )
+  const ofCalls = sealedCalls(output, view)
+  return ofCalls === null ? items : [...items, ofCalls]
 }
 
-type ItemEvent = Extract<EventBody, { readonly item: unknown }>
-
-const none: ReadonlyArray<EventBody> = []
-
-/** The events of a group, with its sealed reasoning. */
-const eventsOfGroup = (
-  events: ReadonlyArray<ItemEvent>,
-  sealed: SealedReasoning | null
-): ReadonlyArray<EventBody> => {
-  const [first, ...rest] = events
-  if (sealed === null || first === undefined) return events
-  if (first.item.type === "reasoning") return [{ ...first, item: sealed }, ...rest]
-  // Between the item before it and the call.
-  const place = { output_index: first.output_index - 0.5 }
-  return [
-    { type: "response.output_item.added", ...place, item: begunItem(withoutText(sealed)) },
-    { type: "response.output_item.done", ...place, item: sealed },
-    ...events
-  ]
-}
-
-/** The same for the events of a stream. Reasoning and calls are held back until it is known what follows them. */
+/** The same for the events of a stream. The end of reasoning is held back until it is known what follows. */
 export const makeSealedEvents = (view: View): ((event: EventBody) => ReadonlyArray<EventBody>) => {
-  let held: ReadonlyArray<ItemEvent> = []
-  const release = (next: OutputItem | null) => {
-    if (held.length === 0) return none
-    const items = held.flatMap(({ item, type }): ReadonlyArray<Held> => {
-      if (type === "response.output_item.added") return []
-      return item.type === "reasoning" || item.type === "function_call" ? [item] : []
-    })
-    const events = eventsOfGroup(held, sealedOf(items, next, view))
-    held = []
-    return events
+  let held: { readonly index: number; readonly item: ReasoningItem } | null = null
+
+  const release = (next: OutputItem | null): ReadonlyArray<EventBody> => {
+    if (held === null) return []
+    const { index, item } = held
+    held = null
+    return [{ type: "response.output_item.done", output_index: index, item: sealedThought(item, next, view) }]
   }
+
   return (event) => {
-    if (!("item" in event)) return [...release(null), event]
-    if (event.item.type === "function_call") {
-      held = [...held, event]
-      return none
+    const released = release("item" in event ? event.item : null)
+    if (event.type === "response.output_item.done" && event.item.type === "reasoning") {
+      held = { index: event.output_index, item: event.item }
+      return released
     }
-    const released = release(event.item)
-    if (event.item.type !== "reasoning" || event.type === "response.output_item.added")
-      return [...released, event]
-    held = [event]
-    return released
+    if (event.type !== "response.completed") return [...released, event]
+    const { output } = event.response
+    const ofCalls = sealedCalls(output, view)
+    return [...released, ...(ofCalls === null ? [] : itemEvents(ofCalls, output.length)), event]
   }
 }

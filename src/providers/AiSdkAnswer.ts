@@ -40,10 +40,48 @@ interface Thought {
   readonly metadata: unknown
 }
 
+/** Reads the calls of one stream, whose arguments come in pieces, at once, or both. */
+const makeReadCalls = () => {
+  const begun = new Map<unknown, { readonly index: number; isWritten: boolean }>()
+  let calls = 0
+
+  const begin = ({ id, toolName }: Fields): AnswerChunk => {
+    if (!Predicate.isString(id) || !Predicate.isString(toolName) || begun.size >= callsMax) return notACall
+    const index = calls++
+    begun.set(id, { index, isWritten: false })
+    return callDelta({ index, id, name: toolName, arguments: "" })
+  }
+
+  const write = ({ delta, id }: Fields): AnswerChunk => {
+    const call = begun.get(id)
+    if (call === undefined) return thinking
+    if (!Predicate.isString(delta)) return notACall
+    if (delta !== "") call.isWritten = true
+    return callDelta({ index: call.index, id: "", name: "", arguments: delta })
+  }
+
+  const end = ({ input, providerMetadata, toolCallId: id, toolName: name }: Fields): AnswerChunk => {
+    if (!Predicate.isString(input) || !Predicate.isString(id) || !Predicate.isString(name)) return notACall
+    const call = begun.get(id)
+    return callDelta({
+      index: call?.index ?? calls++,
+      id,
+      name,
+      arguments: call?.isWritten === true ? "" : input,
+      ...(providerMetadata === undefined ? {} : { data: JSON.stringify(providerMetadata) })
+    })
+  }
+
+  return { begin, write, end }
+}
+
+const callsMax = 128
+const notACall = malformed("a tool call is not well-formed")
+
 /** Reads the parts of one stream. */
 export const makeDecodeSdk = (): Decode => {
   const thoughts = new Map<unknown, Thought>()
-  let calls = 0
+  const calls = makeReadCalls()
 
   const readThought = ({ delta = "", id, providerMetadata }: Fields): AnswerChunk => {
     if (thoughts.size >= openThoughtsMax && !thoughts.has(id))
@@ -79,12 +117,14 @@ export const makeDecodeSdk = (): Decode => {
       case "reasoning-end":
         readThought({ ...part, delta: "" })
         return endThought(part["id"])
+      // Calls that the server makes itself are its own affair.
       case "tool-input-start":
+        // A thought that is still open belongs before the call, which then comes at once.
+        return part["providerExecuted"] === true || thoughts.size > 0 ? thinking : calls.begin(part)
       case "tool-input-delta":
-        return thinking
+        return calls.write(part)
       case "tool-call":
-        // Calls that the server makes itself are its own affair.
-        return part["providerExecuted"] === true ? thinking : decodeCall(part, calls++)
+        return part["providerExecuted"] === true ? thinking : calls.end(part)
       case "stream-start":
         return decodeWarnings(part["warnings"])
       case "finish":
@@ -96,17 +136,6 @@ export const makeDecodeSdk = (): Decode => {
     }
   }
 }
-
-const decodeCall = ({ input, providerMetadata, toolCallId, toolName }: Fields, index: number): AnswerChunk =>
-  Predicate.isString(input) && Predicate.isString(toolCallId) && Predicate.isString(toolName)
-    ? callDelta({
-        index,
-        id: toolCallId,
-        name: toolName,
-        arguments: input,
-        ...(providerMetadata === undefined ? {} : { data: JSON.stringify(providerMetadata) })
-      })
-    : malformed("a tool call is not well-formed")
 
 /** What a client may have sent and a package may not support. */
 const clientSetting =

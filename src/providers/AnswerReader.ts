@@ -1,5 +1,13 @@
 import type { Array as Arr } from "effect"
-import type { FinishReason, ModelFinish, ModelPart, ModelUsage, Reasoning } from "../domain/ModelCall.ts"
+import type {
+  FinishReason,
+  ModelFinish,
+  ModelPart,
+  ModelUsage,
+  Reasoning,
+  ToolCall
+} from "../domain/ModelCall.ts"
+import { joinPiece } from "../domain/storable.ts"
 import { noEvents, readEvents } from "./EventText.ts"
 import { AnswerMalformed, type Fault, FinishMissing } from "./Fault.ts"
 import { errorEventFault } from "./FaultCause.ts"
@@ -188,7 +196,7 @@ export class AnswerReader {
 
   /** Joins a surrogate pair that was cut between two deltas. */
   private text(text: string, isRefusal = false): void {
-    const { carry, text: whole } = joined(this.highSurrogate, text)
+    const { carry, text: whole } = joinPiece(this.highSurrogate, text)
     this.highSurrogate = carry
     if (whole === "") return
     this.keep(whole)
@@ -199,7 +207,7 @@ export class AnswerReader {
   }
 
   private think(text: string): void {
-    const { carry, text: whole } = joined(this.thoughtSurrogate, text)
+    const { carry, text: whole } = joinPiece(this.thoughtSurrogate, text)
     this.thoughtSurrogate = carry
     if (whole === "") return
     this.keep(whole)
@@ -234,7 +242,10 @@ export class AnswerReader {
 
   private fragment(fragment: CallFragment): void {
     const problem = this.calls.add(fragment, this.takeLate)
-    if (problem !== null) this.malformed(problem)
+    if (problem !== null) return this.malformed(problem)
+    this.called(this.calls.takeComplete())
+    const text = this.calls.takeText()
+    if (text !== null) this.parts.push(text)
   }
 
   private readonly takeLate = (): ReadonlyArray<Reasoning> => {
@@ -254,6 +265,10 @@ export class AnswerReader {
     // With another reason the calls may be incomplete, and are dropped.
     if (!calling) return
     if (calls === null) return this.malformed("a tool call without a name")
+    this.called(calls)
+  }
+
+  private called(calls: ReadonlyArray<ToolCall>): void {
     for (const call of calls) {
       this.keep(call.name + call.arguments)
       this.parts.push({ type: "tool_call", call })
@@ -273,15 +288,6 @@ export class AnswerReader {
   private finishPart(reason: FinishReason, usage: ModelUsage): ModelFinish {
     return { type: "finish", reason, usage, ...(this.isRefusal ? { isRefusal: true } : {}) }
   }
-}
-
-/** The piece behind what was carried, without the half of a surrogate pair at its end, which is carried on. */
-const joined = (carry: string, piece: string): { readonly text: string; readonly carry: string } => {
-  const whole = carry === "" ? piece : carry + piece
-  const last = whole.charCodeAt(whole.length - 1)
-  return last >= 0xd800 && last <= 0xdbff
-    ? { text: whole.slice(0, -1), carry: whole.slice(-1) }
-    : { text: whole, carry: "" }
 }
 
 /** Some servers send 0 where they don't count: every prompt has tokens, and so has every output. */

@@ -1,7 +1,10 @@
-import { callIdCharactersMax, type Reasoning, type ToolCall } from "../domain/ModelCall.ts"
-import type { CallFragment } from "./Protocol.ts"
+import { callIdCharactersMax, type CallText, type Reasoning, type ToolCall } from "../domain/ModelCall.ts"
+import { joinPiece } from "../domain/storable.ts"
+import { type CallFragment, parseJson } from "./Protocol.ts"
 
 const toolCallsMax = 128
+/** Looks at whether the arguments of a call are complete, before its answer ends. */
+const checksMax = 4
 const toolArgumentsCharactersMax = 1024 * 1024
 
 interface OpenCall {
@@ -10,6 +13,13 @@ interface OpenCall {
   name: string
   arguments: string
   data: string
+  /** The first character of the arguments that isn't blank. */
+  first: string
+  /** The end of the arguments, which wasn't handed over yet. */
+  rest: string
+  isBegun: boolean
+  /** How often its arguments were read while it was open. */
+  checks: number
   /** What was thought before it, behind the text or the call before it. */
   readonly reasoning: ReadonlyArray<Reasoning>
 }
@@ -17,6 +27,10 @@ interface OpenCall {
 /** Puts the calls of one answer together from their fragments. */
 export class OpenCalls {
   private calls: Array<OpenCall> = []
+  /** How many of them are known to be complete: so many first ones. */
+  private ended = 0
+  /** The call of the last fragment. */
+  private last: OpenCall | undefined = undefined
   /** Of the opaque values. */
   private readonly origin: string
 
@@ -31,19 +45,49 @@ export class OpenCalls {
   /** Adds a fragment; `takeThoughts` gives what was thought before a new call. The result is a problem, if there is one. */
   add(fragment: CallFragment, takeThoughts: () => ReadonlyArray<Reasoning>): string | null {
     const call = this.callOf(fragment, takeThoughts)
+    this.last = call
     if (call === undefined) return "too many tool calls"
     // Some servers repeat the name in every fragment; none sends it in pieces.
     if (call.name === "") call.name = fragment.name
     call.arguments += fragment.arguments
+    call.rest += fragment.arguments
+    if (call.first === "") call.first = fragment.arguments.trimStart().charAt(0)
     if (fragment.data !== undefined) call.data = fragment.data
     return call.arguments.length > toolArgumentsCharactersMax ? "tool arguments that are too long" : null
   }
 
-  /** The calls, which are complete now; null where one has no name. */
+  /**
+   * What the last fragment adds to the arguments of its call, if they are sure to be an object, as nearly all are. The calls before
+   * it are complete: servers write one after the other, and the parts of one that is still open wait for its end.
+   */
+  takeText(): CallText | null {
+    const call = this.calls[this.ended]
+    if (call === undefined || call !== this.last || call.name === "" || call.first !== "{") return null
+    const { carry, text } = joinPiece("", call.rest)
+    if (text === "") return null
+    const reasoning = call.isBegun ? [] : call.reasoning
+    call.isBegun = true
+    call.rest = carry
+    return { type: "call_text", position: this.ended, name: call.name, text, reasoning }
+  }
+
+  /** The calls before the one of the last fragment that are complete, each once. */
+  takeComplete(): ReadonlyArray<ToolCall> {
+    const complete: Array<ToolCall> = []
+    for (;;) {
+      const call = this.calls[this.ended]
+      if (call === undefined || call === this.last || call.name === "" || !isWhole(call)) return complete
+      complete.push(this.whole(call, this.ended))
+      this.ended++
+    }
+  }
+
+  /** All other calls, which are complete now; null where one has no name. */
   take(): ReadonlyArray<ToolCall> | null {
-    const whole = this.calls.map((call, position) => this.whole(call, position))
+    const whole = this.calls.slice(this.ended).map((call, index) => this.whole(call, this.ended + index))
     const isNamed = this.calls.every(({ name }) => name !== "")
     this.calls = []
+    this.ended = 0
     return isNamed ? whole : null
   }
 
@@ -66,7 +110,19 @@ export class OpenCalls {
       return known
     }
     if (this.calls.length >= toolCallsMax) return undefined
-    const call: OpenCall = { index, id, name: "", arguments: "", data: "", reasoning: takeThoughts() }
+    const reasoning = takeThoughts()
+    const call = {
+      index,
+      id,
+      name: "",
+      arguments: "",
+      data: "",
+      first: "",
+      rest: "",
+      isBegun: false,
+      checks: 0,
+      reasoning
+    }
     this.calls.push(call)
     return call
   }
@@ -74,6 +130,10 @@ export class OpenCalls {
 
 /** How servers write the arguments of a call that has none. */
 const noArguments = /^\s*(null\s*)?$/
+
+/** Whether the arguments are an object, to which nothing can be added. Only a server that writes calls by turns needs several looks. */
+const isWhole = (call: OpenCall): boolean =>
+  call.first === "{" && call.checks++ < checksMax && parseJson(call.arguments) !== undefined
 
 const isKept = (id: string): boolean => id !== "" && id.length <= callIdCharactersMax
 

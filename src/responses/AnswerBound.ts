@@ -211,6 +211,7 @@ export const makeAnswerBound = (tokensMax: number, reserved: ReservedTokens = no
         thought = tally(part.text, thought)
         return Effect.succeed([part])
       case "reasoning":
+      case "call_text":
         return Effect.succeed([part])
       case "text":
         return Effect.andThen(reserveWith(part.text), admittedText(written, limit, part))
@@ -250,12 +251,11 @@ export const makeAnswerBound = (tokensMax: number, reserved: ReservedTokens = no
     })
   }
 
-  const isCut = () => cut
   return {
     passes,
-    admit: (parts) => admittedParts(parts, { passesText, admitPart, cutAfter, isCut }),
+    admit: (parts) => admittedParts(parts, { passesText, admitPart, cutAfter, isCut: () => cut }),
     text: written.shown,
-    isCut,
+    isCut: () => cut,
     isOutOfTokens: () => limit.isOut
   }
 }

@@ -48,12 +48,33 @@ export interface FunctionPart extends Called {
 /** Hexadecimal digits of a call id. The last ones of an item's id are as unique as the item. */
 const callIdDigits = 24
 
+/** A piece of the arguments of such a call, which are shown as the model writes them. */
+export interface FunctionText {
+  readonly type: "function_text"
+  /** That of the whole call, which may follow. */
+  readonly id: ItemId
+  readonly name: string
+  readonly text: string
+}
+
+const callIdOf = (id: ItemId): string => `call_${id.replaceAll("-", "").slice(-callIdDigits)}`
+
+/** The item of a call that the client runs, while the model writes it. */
+export const begunFunction = ({ id, name }: FunctionText): FunctionCall => ({
+  id,
+  type: "function_call",
+  status: "in_progress",
+  call_id: callIdOf(id),
+  name: storable(name),
+  arguments: ""
+})
+
 /** The item of a call that the client runs. */
 export const functionCall = ({ arguments: args, id, name, opaque, round }: FunctionPart): FunctionCall => ({
   id,
   type: "function_call",
   status: "completed",
-  call_id: `call_${id.replaceAll("-", "").slice(-callIdDigits)}`,
+  call_id: callIdOf(id),
   name: storable(name),
   arguments: storable(args),
   round,

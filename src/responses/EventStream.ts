@@ -7,6 +7,7 @@ import type { AppConfig } from "../settings/AppConfig.ts"
 import { type Meter, noteOutcome } from "./Accounting.ts"
 import type { Search } from "./Citations.ts"
 import * as Events from "./Events.ts"
+import { type EventsState, isFinished } from "./EventsState.ts"
 import type { Generation } from "./Generation.ts"
 import type { GenerationError, GenerationPart } from "./Round.ts"
 
@@ -15,8 +16,8 @@ export type GenerationFailure = GenerationError | TurnLeaseLost | DatabaseUnavai
 
 /** The events between two pulls: what has been translated, and what is to be emitted before more is pulled. */
 type Position =
-  | { readonly at: "opening"; readonly state: Events.EventsState; readonly opening: ReadonlyArray<EventBody> }
-  | { readonly at: "waiting" | "writing"; readonly state: Events.EventsState }
+  | { readonly at: "opening"; readonly state: EventsState; readonly opening: ReadonlyArray<EventBody> }
+  | { readonly at: "waiting" | "writing"; readonly state: EventsState }
 
 /** Everything of one generation as events; the turn is stored before the terminal one. */
 export const eventsOf = ({
@@ -43,11 +44,11 @@ export const eventsOf = ({
   readonly nextItemId: () => ItemId
 }): Stream.Stream<EventBody, GenerationFailure> => {
   const [begun, opening] = Events.begin(start, search)
-  const translate = (state: Events.EventsState, parts: ReadonlyArray<GenerationPart>) => {
+  const translate = (state: EventsState, parts: ReadonlyArray<GenerationPart>) => {
     const [next, events] = Events.steps(state, parts, nextItemId)
     return [events, Option.some<Position>({ at: "writing", state: next })] as const
   }
-  const conclude = (state: Events.EventsState) =>
+  const conclude = (state: EventsState) =>
     Effect.map(completed(state, store, meter), (event) => [[event], Option.none<Position>()] as const)
 
   return Stream.toPull(reasoning === "off" ? withoutReasoning(generation.parts) : generation.parts).pipe(
@@ -73,11 +74,11 @@ const withoutReasoning = (parts: Generation["parts"]): Generation["parts"] =>
 
 /** The terminal event, once the turn is stored. */
 const completed = Effect.fnUntraced(function* (
-  state: Events.EventsState,
+  state: EventsState,
   store: (response: ResponseObject) => Effect.Effect<void, TurnLeaseLost | DatabaseUnavailable>,
   meter: Meter
 ) {
-  if (!Events.isFinished(state)) return yield* Effect.die(new Error("A generation ended without its finish."))
+  if (!isFinished(state)) return yield* Effect.die(new Error("A generation ended without its finish."))
   const event = Events.complete(state, yield* Clock.currentTimeMillis)
   yield* store(event.response).pipe(
     Effect.andThen(noteOutcome(meter, "completed")),

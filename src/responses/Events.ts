@@ -1,17 +1,20 @@
 import type { EventBody } from "../api/ResponseEvent.ts"
 import { startedResponse, type ResponseStart } from "../api/ResponseObject.ts"
-import {
-  type CutReason,
-  incompleteDetails,
-  type OutputItem,
-  type OutputMessage,
-  outputText
-} from "../domain/Conversation.ts"
+import { type CutReason, incompleteDetails, type OutputMessage, outputText } from "../domain/Conversation.ts"
 import type { ItemId } from "../domain/Ids.ts"
 import type { EndReason, Reasoning } from "../domain/ModelCall.ts"
-import { storable, type StorablePiece, storablePiece } from "../domain/storable.ts"
-import { begunCall, endedCall, functionCall, type FunctionPart } from "./CallItems.ts"
-import { citationsIn, type Passage, type Search, searchCall } from "./Citations.ts"
+import { storable, storablePiece, type TextPiece } from "../domain/storable.ts"
+import {
+  addFunctionCall,
+  beginFunctionText,
+  beginTool,
+  endFunctionText,
+  endTool,
+  failOpenFunctions,
+  moreFunctionText
+} from "./CallEvents.ts"
+import { citationsIn, type Search, searchCall } from "./Citations.ts"
+import { andThen, type EventsState, type FinishedState, type Step } from "./EventsState.ts"
 import {
   begunItem,
   itemEvents,
@@ -30,32 +33,6 @@ import { usageOf } from "./TurnDetails.ts"
  * From the parts of a generation to the events of the stream: a pure state machine. For any parts in any order the
  * events obey the grammar of the wire contract, section 2.
  */
-
-export interface EventsState {
-  readonly start: ResponseStart
-  /** The items so far, without the open one: all are done, except tool calls that run. */
-  readonly output: ReadonlyArray<OutputItem>
-  /** The message that is being written. */
-  readonly open: ItemId | null
-  /** The reasoning that is being written. Where there is one, no message is open. */
-  readonly thought: ItemId | null
-  /** Whether the open message says that the model refuses to answer. */
-  readonly refuses: boolean
-  /** The text of the open item so far, which its deltas have brought. */
-  readonly text: string
-  /** The first half of a surrogate pair whose second half may follow. */
-  readonly carry: string
-  readonly finish: Extract<GenerationPart, { type: "finish" }> | null
-  /** What the answer may cite. */
-  readonly passages: ReadonlyArray<Passage>
-}
-
-/** Nothing more comes: every item is done. */
-export type FinishedState = EventsState & { readonly finish: NonNullable<EventsState["finish"]> }
-
-export const isFinished = (state: EventsState): state is FinishedState => state.finish !== null
-
-export type Step = readonly [state: EventsState, events: ReadonlyArray<EventBody>]
 
 const none: ReadonlyArray<never> = []
 
@@ -90,7 +67,7 @@ export const begin = (start: ResponseStart, search: Search | null = null): Step 
   ]
 }
 
-const addText = (state: EventsState, { carry, text }: StorablePiece, nextId: () => ItemId): Step => {
+const addText = (state: EventsState, { carry, text }: TextPiece, nextId: () => ItemId): Step => {
   const { length: index } = state.output
   if (text === "") return [carry === state.carry ? state : { ...state, carry }, none]
   const written = { ...state, carry, text: state.text + text }
@@ -131,12 +108,6 @@ const closeMessage = (state: EventsState, id: ItemId): Step => {
     { ...state, open: null, refuses: false, text: "", output: [...state.output, item] },
     [textDone(item, index), { type: "response.output_item.done", output_index: index, item }]
   ]
-}
-
-/** Two steps, one after the other. */
-const andThen = ([state, events]: Step, next: (state: EventsState) => Step): Step => {
-  const [after, more] = next(state)
-  return [after, [...events, ...more]]
 }
 
 /** Ends the open message or the open reasoning, if there is one. */
@@ -195,45 +166,15 @@ const finish = (
   part: Extract<GenerationPart, { type: "finish" }>,
   nextId: () => ItemId
 ): Step =>
-  andThen(endOpen(state, nextId), (ended) => {
+  andThen(andThen(endOpen(state, nextId), failOpenFunctions), (ended) => {
     const last = ended.output.findLast(({ type }) => type !== "reasoning")?.type
     const finished = { ...ended, finish: part }
-    if (last === "message" || last === "function_call") return [finished, none]
+    if (last === "message" || ended.output.some(({ type }) => type === "function_call"))
+      return [finished, none]
     // The answer ends without a text: a message of one empty delta.
     const id = nextId()
     const empty = [...openMessage(id, ended.output.length, false), textDelta(id, ended.output.length, "")]
     return andThen([finished, empty], (opened) => closeMessage(opened, id))
-  })
-
-const beginTool = (
-  state: EventsState,
-  part: Extract<GenerationPart, { type: "tool_begin" }>,
-  nextId: () => ItemId
-): Step =>
-  andThen(endOpen(state, nextId), (ended) => {
-    const item = begunCall(part)
-    return [
-      { ...ended, output: [...ended.output, item] },
-      [{ type: "response.output_item.added", output_index: ended.output.length, item }]
-    ]
-  })
-
-const endTool = (state: EventsState, part: Extract<GenerationPart, { type: "tool_end" }>): Step => {
-  const index = state.output.findIndex(({ id }) => id === part.id)
-  const call = state.output[index]
-  if (call?.type !== "mcp_call" || call.status !== "in_progress") return [state, none]
-  const item = endedCall(call, part.result)
-  return [
-    { ...state, output: state.output.with(index, item) },
-    [{ type: "response.output_item.done", output_index: index, item }]
-  ]
-}
-
-const addFunctionCall = (state: EventsState, part: FunctionPart, nextId: () => ItemId): Step =>
-  andThen(endOpen(state, nextId), (ended) => {
-    const { length: index } = ended.output
-    const item = functionCall(part)
-    return [{ ...ended, output: [...ended.output, item] }, itemEvents(item, index)]
   })
 
 /** What one part adds. A part after the finish adds nothing. */
@@ -249,11 +190,19 @@ export const step = (state: EventsState, part: GenerationPart, nextId: () => Ite
     case "reasoning":
       return addReasoning(state, part.reasoning, nextId)
     case "tool_begin":
-      return beginTool(state, part, nextId)
+      return andThen(endOpen(state, nextId), (ended) => beginTool(ended, part))
     case "tool_end":
       return endTool(state, part)
+    case "function_text":
+      return (
+        moreFunctionText(state, part) ??
+        andThen(endOpen(state, nextId), (ended) => beginFunctionText(ended, part))
+      )
     case "function_call":
-      return addFunctionCall(state, part, nextId)
+      return (
+        endFunctionText(state, part) ??
+        andThen(endOpen(state, nextId), (ended) => addFunctionCall(ended, part))
+      )
     case "finish":
       return finish(state, part, nextId)
   }

@@ -4,6 +4,7 @@ import type { FunctionCall, FunctionCallOutput, InputItem } from "../domain/Conv
 import { InvalidRequest } from "../domain/Errors.ts"
 import type { ItemId } from "../domain/Ids.ts"
 import { callIdCharactersMax, type Opaque } from "../domain/ModelCall.ts"
+import { isMessageEntry, isRecalled, type ReadEntry } from "./ResponseRequest.ts"
 
 /** Calls of the client's functions, and their results, in the input of a request that keeps them. */
 
@@ -50,10 +51,35 @@ export const isFunctionEntry = (entry: ReplayedItem): entry is FunctionEntry =>
   entry.type === "function_call" || entry.type === "function_call_output"
 
 /**
- * Reads the entries one after the other. Calls in a row were one round, which ends at a result. `opaques` has what only their server
- * can read of them, by `call_id`; a client may use an id again, so that each counts for the next call of that id.
+ * What only their server can read of the calls in an input. A client may use an id again: what stands behind a call counts for it, and
+ * what earlier versions put before one for the next.
  */
-export const makeFunctionItems = (nextId: () => ItemId, opaques: Map<string, Opaque>) => {
+const opaquesIn = (given: ReadonlyArray<ReadEntry>): ReadonlyMap<ReadEntry, Opaque> => {
+  const found = new Map<ReadEntry, Opaque>()
+  const calls = new Map<unknown, ReadEntry>()
+  const early = new Map<unknown, Opaque>()
+  for (const entry of given) {
+    if (isMessageEntry(entry) || entry.type === "item_reference") continue
+    if (isRecalled(entry)) {
+      for (const [callId, opaque] of Object.entries(entry.recalled.calls ?? {})) {
+        const call = calls.get(callId)
+        if (call === undefined) early.set(callId, opaque)
+        else found.set(call, opaque)
+        calls.delete(callId)
+      }
+    } else if (entry.type === "function_call") {
+      const opaque = early.get(entry.call_id)
+      if (opaque === undefined) calls.set(entry.call_id, entry)
+      else found.set(entry, opaque)
+      early.delete(entry.call_id)
+    }
+  }
+  return found
+}
+
+/** Reads the entries of an input, one after the other. Calls in a row were one round, which ends at a result. */
+export const makeFunctionItems = (given: ReadonlyArray<ReadEntry>, nextId: () => ItemId) => {
+  const opaques = opaquesIn(given)
   let round: string | null = null
 
   return (entry: FunctionEntry, path: string) =>
@@ -75,8 +101,7 @@ export const makeFunctionItems = (nextId: () => ItemId, opaques: Map<string, Opa
       const args = yield* textField(entry, "arguments", path)
       const id = nextId()
       round ??= id
-      const opaque = opaques.get(callId)
-      opaques.delete(callId)
+      const opaque = opaques.get(entry)
       const item: FunctionCall = {
         id,
         type: "function_call",

@@ -10,7 +10,6 @@ import {
 } from "../domain/Conversation.ts"
 import { InvalidRequest, ItemNotFound } from "../domain/Errors.ts"
 import type { FileId, ItemId } from "../domain/Ids.ts"
-import type { Opaque } from "../domain/ModelCall.ts"
 import { isGroupEnd, mayGiveWay } from "../domain/ProcessorTurns.ts"
 import { type GivenResult, isFunctionEntry, makeFunctionItems } from "./FunctionItems.ts"
 import { resultUnknown } from "./LinkedCalls.ts"
@@ -191,8 +190,7 @@ export const readEntries = Effect.fnUntraced(function* (
   const files: Array<FileReference> = []
   const results: Array<GivenResult> = []
   const replayed = makeReplayedCalls(given, nextId)
-  const opaques = new Map<string, Opaque>()
-  const readFunction = makeFunctionItems(nextId, opaques)
+  const readFunction = makeFunctionItems(given, nextId)
   for (const [index, entry] of given.entries()) {
     if (isGroupEnd(index)) yield* mayGiveWay
     if (!isMessage(entry) && entry.type === "item_reference") {
@@ -209,7 +207,6 @@ export const readEntries = Effect.fnUntraced(function* (
     }
     if (!isMessage(entry) && isRecalled(entry)) {
       for (const item of recalledItems(entry, nextId)) entries.push({ kind: "item", item })
-      for (const [callId, opaque] of Object.entries(entry.recalled.calls ?? {})) opaques.set(callId, opaque)
       continue
     }
     if (!isMessage(entry)) {

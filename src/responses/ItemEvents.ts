@@ -101,11 +101,27 @@ export const reasoningDelta = (id: ItemId, index: number, text: string): EventBo
   delta: text
 })
 
+/** A piece of the arguments of a call that the client runs. */
+export const argumentsDelta = (id: ItemId, index: number, text: string): EventBody => ({
+  type: "response.function_call_arguments.delta",
+  item_id: id,
+  output_index: index,
+  delta: text
+})
+
+/** What comes between the first event of an item and its last, if it came at once. */
+const wholeDelta = (item: OutputItem, index: number): ReadonlyArray<EventBody> => {
+  if (item.type === "reasoning" && item.text !== "") return [reasoningDelta(item.id, index, item.text)]
+  return item.type === "function_call" && item.arguments !== ""
+    ? [argumentsDelta(item.id, index, item.arguments)]
+    : none
+}
+
 /** All events of an item that is done, with its text in one delta. */
 export const itemEvents = (item: OutputItem, index: number): ReadonlyArray<EventBody> => [
   ...(item.type === "message"
     ? messageEvents(item, index)
     : [{ type: "response.output_item.added", output_index: index, item: begunItem(item) } as const]),
-  ...(item.type === "reasoning" && item.text !== "" ? [reasoningDelta(item.id, index, item.text)] : []),
+  ...wholeDelta(item, index),
   { type: "response.output_item.done", output_index: index, item }
 ]

@@ -139,7 +139,11 @@ export const linkCalls = (
     const first = firstOf[turn] ?? []
     const own = items.flatMap((item): ReadonlyArray<LinkedItem> => {
       if (moved.has(item)) return []
-      if (item.type === "function_call") return [linked(item, results.get(item) ?? null)]
+      if (item.type === "function_call") {
+        const output = results.get(item) ?? null
+        // The model didn't write it to its end, and it was never run.
+        return item.status === "failed" && output === null ? [] : [linked(item, output)]
+      }
       if (item.type !== "function_call_output") return [item]
       return orphans.has(item) ? [unlinked(item)] : []
     })

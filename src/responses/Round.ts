@@ -17,7 +17,7 @@ import { countPromptTokens } from "../providers/Tokenizer.ts"
 import type { Meter } from "./Accounting.ts"
 import type { AnswerBound, Budget } from "./AnswerBound.ts"
 import { type Attempt, continued } from "./Attempt.ts"
-import type { FunctionPart } from "./CallItems.ts"
+import type { FunctionPart, FunctionText } from "./CallItems.ts"
 import { type CallRules, functionsOnly, laterOptions } from "./CallRules.ts"
 import type { CheckOutput } from "./OutputCheck.ts"
 import { messagesTokens } from "./PromptMessages.ts"
@@ -25,8 +25,9 @@ import type { RunTool, ToolPart } from "./ToolCalls.ts"
 
 /** What a generation yields, whole or piece by piece. The last part of all is a `finish`. */
 export type GenerationPart =
-  | Exclude<ModelPart, { readonly type: "tool_call" | "finish" }>
+  | Exclude<ModelPart, { readonly type: "call_text" | "tool_call" | "finish" }>
   | ToolPart
+  | FunctionText
   | FunctionPart
   | { readonly type: "finish"; readonly reason: EndReason; readonly usage: ModelUsage }
 
@@ -61,6 +62,10 @@ export interface Round {
   readonly call: OpenCall
   readonly bound: AnswerBound
   readonly toolCalls: ReadonlyArray<ToolCall>
+  /** What all calls of the round have in common; null until one is shown. */
+  readonly callsId: ItemId | null
+  /** The items of the client's calls that were shown before they were whole, by their position among the calls. */
+  readonly begun: ReadonlyMap<number, ItemId>
   /** What the model thought before its text. */
   readonly reasoning: ReadonlyArray<Reasoning>
 }

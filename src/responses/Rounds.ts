@@ -24,6 +24,7 @@ import {
   withholdsText
 } from "./Round.ts"
 import { functionParts, type RunningCalls, runCalls, toolRoundsMax } from "./ToolCalls.ts"
+import { shownCall, unshown, withBegun } from "./WrittenCalls.ts"
 
 /** What is counted over all rounds of an answer. */
 interface Counts {
@@ -66,14 +67,19 @@ const over = (state: State, parts: ReadonlyArray<GenerationPart>): Step => [
 const ownCallsLeft = ({ meter, rules }: Answer, { rounds }: Counts): number =>
   rounds > toolRoundsMax ? 0 : rules.ownCallsMax - meter.toolCalls
 
-type ShownPart = Exclude<ModelPart, { readonly type: "tool_call" | "finish" }>
+type ShownPart = Extract<ModelPart, { readonly type: "text" | "reasoning" | "reasoning_text" }>
 
 /** Of the parts, what may be shown while the model goes on. */
-const shownOf = (answer: Answer, parts: ReadonlyArray<ModelPart>): ReadonlyArray<GenerationPart> => {
+const shownOf = (
+  answer: Answer,
+  round: Round,
+  parts: ReadonlyArray<ModelPart>
+): ReadonlyArray<GenerationPart> => {
   const isTextShown = !withholdsText(answer)
   const isShown = (part: ModelPart): part is ShownPart =>
     part.type === "text" ? isTextShown : part.type === "reasoning" || part.type === "reasoning_text"
-  return parts.every(isShown) ? parts : parts.filter(isShown)
+  if (parts.every(isShown)) return parts
+  return parts.flatMap((part) => (isShown(part) ? [part] : shownCall(round, part)))
 }
 
 const finishPart = ({ meter }: Answer, state: State, round: Round, reason: FinishReason): GenerationPart => {
@@ -117,7 +123,7 @@ const begin = (answer: Answer, state: State, attempt: Attempt, call: OpenCall): 
   const writing: Extract<State, { at: "writing" }> = {
     ...countsOf(state),
     at: "writing",
-    round: { attempt, call, bound, toolCalls: [], reasoning: [] }
+    round: { attempt, call, bound, toolCalls: [], callsId: null, begun: new Map(), reasoning: [] }
   }
   return receive(answer, writing, writing.round, call.first, true)
 }
@@ -131,11 +137,12 @@ const receive = (
   isFirst = false
 ): StepEffect =>
   round.bound.passes(parts)
-    ? Effect.succeed([shownOf(answer, parts), state])
+    ? Effect.succeed([shownOf(answer, round, parts), state])
     : Effect.flatMap(round.bound.admit(parts), (admitted) => take(answer, state, round, admitted, isFirst))
 
 /** The round with the calls and the reasoning of further parts. */
-const added = (round: Round, parts: ReadonlyArray<ModelPart>): Round => {
+const added = (answer: Answer, before: Round, parts: ReadonlyArray<ModelPart>): Round => {
+  const round = withBegun(answer, before, parts)
   const calls = parts.flatMap((part) => (part.type === "tool_call" ? [part.call] : []))
   const reasoning = parts.flatMap((part) => (part.type === "reasoning" ? [part.reasoning] : []))
   return calls.length === 0 && reasoning.length === 0
@@ -154,9 +161,9 @@ const take = (
   parts: ReadonlyArray<ModelPart>,
   isFirst: boolean
 ): StepEffect => {
-  const texts = shownOf(answer, parts)
   const end = parts.find((part) => part.type === "finish")
-  const round = added(before, parts)
+  const round = added(answer, before, parts)
+  const texts = shownOf(answer, round, parts)
   // Before the call is closed, or it would be recorded as cancelled.
   if (end !== undefined) round.call.finished(end.reason, end.usage)
   if (!offersTools(answer) && round.toolCalls.length > 0) {
@@ -184,24 +191,26 @@ const conclude = (answer: Answer, state: State, round: Round, end: ModelFinish):
     const { functions, own } = sortCalls(round.toolCalls, rules, options, ownCallsLeft(answer, state))
     if (!Arr.isReadonlyArrayNonEmpty(own)) {
       if (functions.length === 0) return yield* settle(answer, state, round, end)
-      return over(state, handedOver(answer, functions, null))
+      return over(state, handedOver(answer, round, functions))
     }
     if (functions.length === 0 && tokensLeft(answer) <= 0)
       return over(state, [finishPart(answer, state, round, "length")])
     countToolCalls(meter, own.length)
     const room = roomForResults(round, tokensLeft(answer))
     const said = { text: round.bound.text(), reasoning: round.reasoning }
-    const running = yield* runCalls(runTool, nextItemId, said, own, room).pipe(Scope.provide(scope))
-    return [running.begun, { ...countsOf(state), at: "running", round, running, functions }]
+    const callsId = round.callsId ?? nextItemId()
+    const running = yield* runCalls(runTool, nextItemId, said, own, callsId, room).pipe(Scope.provide(scope))
+    const next = { ...round, callsId }
+    return [running.begun, { ...countsOf(state), at: "running", round: next, running, functions }]
   })
 
-/** Ends the answer with the calls that the client runs, the service's own of the same round before them. */
+/** Ends the answer with the calls that the client runs. What was shown of them is not shown again. */
 const handedOver = (
   { meter, nextItemId }: Answer,
-  functions: ReadonlyArray<ToolCall>,
-  round: string | null
+  round: Round,
+  functions: ReadonlyArray<ToolCall>
 ): ReadonlyArray<GenerationPart> => [
-  ...functionParts(functions, round, nextItemId),
+  ...functionParts(unshown(round, functions), round.callsId ?? nextItemId(), nextItemId),
   { type: "finish", reason: "tool_calls", usage: meter.usage }
 ]
 
@@ -209,7 +218,7 @@ const handedOver = (
 const afterCalls = (answer: Answer, state: Extract<State, { at: "running" }>): StepEffect => {
   const { functions, round, running } = state
   return functions.length > 0
-    ? Effect.succeed(over(state, handedOver(answer, functions, running.round)))
+    ? Effect.succeed(over(state, handedOver(answer, round, functions)))
     : followResults(answer, state, round, running.messages())
 }
 

@@ -52,18 +52,21 @@ const within = (result: ToolResult, tokensMax: number): ToolResult => {
   return { output: beginningWithin(output, tokensMax - cutMarkTokens) + cutMark, error: null }
 }
 
-/** The calls of a round that the client is to run. `given` is the round of the service's own calls, null where there are none. */
+/** The calls of a round that the client is to run. */
 export const functionParts = (
   calls: ReadonlyArray<ToolCall>,
-  given: string | null,
+  round: ItemId,
   nextItemId: () => ItemId
-): ReadonlyArray<FunctionPart | ReasoningPart> => {
-  const round = given ?? nextItemId()
-  return calls.flatMap((call) => [
-    ...reasoningBefore(call),
-    { type: "function_call", id: nextItemId(), round, ...calledBy(call) } as const
-  ])
-}
+): ReadonlyArray<FunctionPart | ReasoningPart> =>
+  calls.flatMap((call) => [...reasoningBefore(call), functionPart(call, nextItemId(), round)])
+
+/** One of them, whose item has the id. */
+export const functionPart = (call: ToolCall, id: ItemId, round: ItemId): FunctionPart => ({
+  type: "function_call",
+  id,
+  round,
+  ...calledBy(call)
+})
 
 type ReasoningPart = Extract<ModelPart, { readonly type: "reasoning" }>
 
@@ -83,22 +86,20 @@ export interface RunningCalls {
   /** The next ones that ended; not to be pulled when all have. */
   readonly ended: Effect.Effect<Arr.NonEmptyReadonlyArray<ToolPart>>
   readonly isOver: () => boolean
-  /** What the calls have in common. */
-  readonly round: string
   /** Once all have ended: the model's own text and calls, and each result. */
   readonly messages: () => ReadonlyArray<ModelMessage>
 }
 
-/** Starts the calls of one round. `tokensMax` is what all results together may take of the next prompt. */
+/** Starts the calls of one round, which all have its id. `tokensMax` is what all results together may take of the next prompt. */
 export const runCalls = Effect.fnUntraced(function* (
   run: RunTool,
   nextItemId: () => ItemId,
   said: Said,
   calls: Arr.NonEmptyReadonlyArray<ToolCall>,
+  round: ItemId,
   tokensMax: number
 ): Effect.fn.Return<RunningCalls, never, Scope.Scope> {
   const share = Math.floor(tokensMax / calls.length)
-  const round = nextItemId()
   const started = Arr.map(calls, (call) => ({ call, id: nextItemId() }))
   const results = new Map<ItemId, ToolResult>()
   const ended = yield* Queue.bounded<Ended>(calls.length)
@@ -124,7 +125,6 @@ export const runCalls = Effect.fnUntraced(function* (
       })
     ),
     isOver: () => results.size === started.length,
-    round,
     messages: () =>
       roundMessages(
         said,

@@ -3,6 +3,7 @@ import type { EventBody } from "../../src/api/ResponseEvent.ts"
 import { ItemId } from "../../src/domain/Ids.ts"
 import { missingEvents } from "../../src/jobs/MissingEvents.ts"
 import * as Events from "../../src/responses/Events.ts"
+import { isFinished } from "../../src/responses/EventsState.ts"
 import type { GenerationPart } from "../../src/responses/Round.ts"
 import { counter, start, usage } from "../responses/eventScripts.ts"
 
@@ -11,7 +12,7 @@ const answer = (parts: ReadonlyArray<GenerationPart>) => {
   const nextId = counter()
   const [begun, first] = Events.begin(start)
   const [state, more] = Events.steps(begun, parts, nextId)
-  if (!Events.isFinished(state)) throw new Error("The parts have no finish.")
+  if (!isFinished(state)) throw new Error("The parts have no finish.")
   return { events: [...first, ...more], response: Events.complete(state, 1).response }
 }
 

@@ -159,7 +159,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("reasoning.encrypted_conte
     })
   )
 
-  it.effect("a call that has a signature and no thought before it has an item for it", () =>
+  it.effect("calls that have a signature and no thought before them have an item behind them", () =>
     Effect.gen(function* () {
       for (const ask of [answer, streamed]) {
         yield* script(calls(called("weather", "a"), called("weather", "b")), ended)
@@ -167,9 +167,9 @@ layer(TestApp.layer(), { excludeTestServices: true })("reasoning.encrypted_conte
         assert.deepStrictEqual(
           output.map((item) => [item.type, item.type === "reasoning" && item.summary]),
           [
-            ["reasoning", []],
             ["function_call", false],
-            ["function_call", false]
+            ["function_call", false],
+            ["reasoning", []]
           ]
         )
         yield* ask({ ...stateless, input: [user("Weather?"), ...output, ...resultsOf(output)] })

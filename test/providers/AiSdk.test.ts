@@ -337,6 +337,46 @@ describe("an answer of a package of the AI SDK", () => {
       })
   )
 
+  it.effect("shows the arguments of a call as they are written, and those of one that comes at once", () =>
+    Effect.gen(function* () {
+      const input = { type: "tool-input-delta", id: "c" }
+      const { call } = yield* setUpModel(() => [
+        start(),
+        { type: "tool-input-start", id: "c", toolName: "weather" },
+        { ...input, delta: '{"city":' },
+        { ...input, delta: '"Rome"}' },
+        { type: "tool-call", toolCallId: "c", toolName: "weather", input: '{ "city": "Rome" }' },
+        { type: "tool-input-start", id: "d", toolName: "weather" },
+        { type: "tool-call", toolCallId: "d", toolName: "weather", input: "{}" },
+        { type: "tool-input-start", id: "e", toolName: "web", providerExecuted: true },
+        { type: "tool-input-delta", id: "e", delta: "{}" },
+        { type: "reasoning-start", id: "t" },
+        { type: "tool-input-start", id: "f", toolName: "weather" },
+        { type: "tool-input-delta", id: "f", delta: "{" },
+        { type: "reasoning-end", id: "t", providerMetadata: { p: {} } },
+        { type: "tool-call", toolCallId: "f", toolName: "weather", input: '{"city":"Bonn"}' },
+        { ...finish, finishReason: "tool-calls" }
+      ])
+      const parts = yield* Stream.runCollect(call(request("hi", { tools: [tool] })))
+      assert.deepStrictEqual(
+        parts.map((part) => {
+          if (part.type === "call_text") return `${part.position} ${part.text}`
+          return part.type === "tool_call" ? part.call.arguments : part.type
+        }),
+        [
+          '0 {"city":',
+          '0 "Rome"}',
+          '{"city":"Rome"}',
+          "1 {}",
+          "{}",
+          '2 {"city":"Bonn"}',
+          '{"city":"Bonn"}',
+          "finish"
+        ]
+      )
+    })
+  )
+
   it.effect("reads no part that it has no use for, however long it is", () =>
     Effect.gen(function* () {
       const file = { type: "file", mediaType: "image/png", data: new Uint8Array(2 * 1024 * 1024) }

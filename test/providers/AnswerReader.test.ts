@@ -3,6 +3,7 @@ import { Schema, Struct } from "effect"
 import type { ModelPart } from "../../src/domain/ModelCall.ts"
 import { AnswerReader } from "../../src/providers/AnswerReader.ts"
 import { openAiChat } from "../../src/providers/OpenAiChat.ts"
+import { wholeParts } from "./wholeParts.ts"
 
 /** Of opaque values. */
 const origin = "a server"
@@ -41,6 +42,72 @@ const callsOf = (parts: ReadonlyArray<ModelPart>) =>
 
 const call = (index: number | undefined, id: string | undefined, name: string | undefined, args: string) =>
   delta({ tool_calls: [{ index, id, type: "function", function: { name, arguments: args } }] })
+
+const piecesOf = (parts: ReadonlyArray<ModelPart>) =>
+  parts.flatMap((part) => {
+    if (part.type === "call_text") return [`${part.position} ${part.text}`]
+    return part.type === "tool_call" ? [part.call.arguments] : []
+  })
+
+describe("AnswerReader, the arguments of calls", () => {
+  it.prop(
+    "leave as they are written, whatever their pieces are, and each call ends before the next one begins",
+    {
+      values: Schema.Array(Schema.Array(Schema.String)).check(Schema.isMinLength(1), Schema.isMaxLength(4)),
+      size: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 5 }))
+    },
+    ({ size, values }) => {
+      const all = values.map((value) => JSON.stringify({ value }))
+      const fragments = all.flatMap((args, index) =>
+        Array.from({ length: Math.ceil(args.length / size) }, (_, at) =>
+          call(
+            index,
+            at === 0 ? `c${index}` : undefined,
+            at === 0 ? "f" : undefined,
+            args.slice(at * size, (at + 1) * size)
+          )
+        )
+      )
+      const { parts } = read(...fragments, ending("tool_calls"))
+      assert.deepStrictEqual(
+        callsOf(wholeParts(parts)).map((one) => one.arguments),
+        all
+      )
+      const order = parts.flatMap((part) => {
+        if (part.type === "call_text") return [part.position]
+        return part.type === "tool_call" ? [all.length] : []
+      })
+      for (const position of all.keys()) {
+        const last = order.lastIndexOf(position)
+        assert.strictEqual(order[last + 1], all.length, "the call ends behind its last piece")
+      }
+    }
+  )
+
+  it("wait for the end of the call before them, and for a sign of an object", () => {
+    const turns = [
+      call(0, "a", "f", '{"x"'),
+      call(1, "b", "g", '{"y"'),
+      call(0, "", "", ":1}"),
+      call(1, "", "", ":2}")
+    ]
+    assert.deepStrictEqual(piecesOf(read(...turns, ending("tool_calls")).parts), [
+      '0 {"x"',
+      "0 :1}",
+      '{"x":1}',
+      '1 {"y":2}',
+      '{"y":2}'
+    ])
+    for (const [args, whole] of [
+      ["null", "{}"],
+      [" ", "{}"],
+      ["[1]", "[1]"],
+      ["text", "text"]
+    ] as const)
+      assert.deepStrictEqual(piecesOf(read(call(0, "a", "f", args), ending("tool_calls")).parts), [whole])
+    assert.deepStrictEqual(piecesOf(read(call(0, "a", "f", ' {"x"'), ending("length")).parts), ['0  {"x"'])
+  })
+})
 
 describe("AnswerReader, text", () => {
   it.prop(

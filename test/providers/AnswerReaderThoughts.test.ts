@@ -9,6 +9,7 @@ import {
   thoughtBlock,
   thoughtDelta
 } from "../../src/providers/Protocol.ts"
+import { wholeParts } from "./wholeParts.ts"
 
 const origin = "a server"
 
@@ -42,7 +43,7 @@ const reasoning = (said: string): Reasoning => ({ text: said, opaque: { origin, 
 
 /** The parts as short texts, with what was thought before a call in brackets. */
 const shown = (parts: ReadonlyArray<ModelPart>) =>
-  parts.map((part) => {
+  wholeParts(parts).map((part) => {
     switch (part.type) {
       case "text":
         return `text ${part.text}`
@@ -51,6 +52,8 @@ const shown = (parts: ReadonlyArray<ModelPart>) =>
       case "reasoning":
         assert.deepStrictEqual(part.reasoning, reasoning(part.reasoning.text))
         return `thought ${part.reasoning.text}`
+      case "call_text":
+        return "a piece"
       case "tool_call":
         return `call ${part.call.id} [${(part.call.reasoning ?? []).map((one) => one.text).join(" ")}]`
       case "finish":

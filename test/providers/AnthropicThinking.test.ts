@@ -5,6 +5,7 @@ import { AnswerReader } from "../../src/providers/AnswerReader.ts"
 import { makeDecodeAnthropic } from "../../src/providers/AnthropicAnswer.ts"
 import { encodeAnthropicRequest } from "../../src/providers/AnthropicMessages.ts"
 import { frames, fullDialect, request } from "./ServerSetup.ts"
+import { wholeParts } from "./wholeParts.ts"
 
 /** Of opaque values. */
 const origin = "a server"
@@ -121,7 +122,8 @@ const finish: ModelPart = {
 }
 
 /** Without the pieces in which texts come. */
-const whole = (parts: ReadonlyArray<ModelPart>) => parts.filter(({ type }) => type !== "reasoning_text")
+const whole = (parts: ReadonlyArray<ModelPart>) =>
+  wholeParts(parts).filter(({ type }) => type !== "reasoning_text")
 
 /** The answer as the message that the next request has of it. */
 const messageOf = (parts: ReadonlyArray<ModelPart>): ModelMessage => ({

@@ -7,6 +7,7 @@ import { encodeResponsesRequest, openAiResponses } from "../../src/providers/Ope
 import { readableBy } from "../../src/providers/SentMessages.ts"
 import { bytesOf, call, documentOf, type Item, message, reasoning, streamOf } from "./ResponsesEvents.ts"
 import { model, request, serverAt } from "./ServerSetup.ts"
+import { wholeParts } from "./wholeParts.ts"
 
 /** Of opaque values. */
 const origin = "a server"
@@ -23,7 +24,7 @@ const read = (text: string) => {
 /** The parts but for the finish, with neighboring pieces joined: a document has none. */
 const joinedParts = (text: string): ReadonlyArray<ModelPart> => {
   const joined: Array<ModelPart> = []
-  for (const part of read(text).parts) {
+  for (const part of wholeParts(read(text).parts)) {
     const last = joined.at(-1)
     if (part.type === "text" && last?.type === "text") {
       joined.splice(-1, 1, { type: "text", text: last.text + part.text })

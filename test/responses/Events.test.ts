@@ -19,7 +19,7 @@ describe("Events", () => {
         const isWhole = ending !== "failure" && ending !== "nothing"
         assert.strictEqual(folded.last.type, isWhole ? "response.completed" : "error")
         // The schema is that of /v1, where nobody has functions.
-        for (const event of ending === "functions" ? [] : numbered) {
+        for (const event of ending.includes("function") ? [] : numbered) {
           const encoded: unknown = yield* Schema.encodeUnknownEffect(ResponseEvent)(event)
           assert.deepStrictEqual(encoded, event)
         }
@@ -76,7 +76,8 @@ describe("Events", () => {
     { ending: "length", said: [], reason: "max_output_tokens" },
     { ending: "content_filter", said: [], reason: "content_filter" },
     { ending: "stop", said: ["a"], reason: null },
-    { ending: "functions", said: [], reason: null }
+    { ending: "functions", said: [], reason: null },
+    { ending: "cut function", said: [], reason: "max_output_tokens" }
   ] as const)(
     "an answer of $said that ends by $ending has the reason $reason",
     ({ ending, reason, said }) => {
@@ -104,7 +105,8 @@ describe("Events", () => {
     const added = events.flatMap((event) =>
       event.type === "response.output_item.added" ? [event.item.type] : []
     )
-    assert.deepStrictEqual(added, ["message", "mcp_call", "message", "function_call", "function_call"])
+    const functions = ["function_call", "function_call", "function_call"]
+    assert.deepStrictEqual(added, ["message", "mcp_call", "message", ...functions])
     const last = events.at(-1)
     assert.strictEqual(last?.type === "response.completed" && last.response.output_text, "beforebehind")
   })
@@ -117,11 +119,36 @@ describe("Events", () => {
       last.response.output.map(
         (item) => item.type === "function_call" && item.call_id.match(/^call_[0-9a-f]{24}$/) !== null
       ),
-      [true, true]
+      [true, true, true]
     )
     assert.strictEqual(last.response.output_text, "")
     assert.isNull(last.response.incomplete_details)
   })
+
+  it.prop(
+    "the pieces of a call of the client's function are its arguments, between its beginning and its end",
+    [Script.said, Schema.Literals(["functions", "cut function"]), Script.batch],
+    ([script, ending, batch]) => {
+      const events = play(saidOf(script), ending, batch)
+      const last = events.at(-1)
+      assert(last?.type === "response.completed")
+      const calls = [...last.response.output.entries()].filter(([, item]) => item.type === "function_call")
+      assert.isAbove(calls.length, 0)
+      for (const [index, call] of calls) {
+        assert(call.type === "function_call")
+        const own = events.filter((event) => "output_index" in event && event.output_index === index)
+        const types = own.map(({ type }) => type)
+        assert.strictEqual(types.indexOf("response.output_item.added"), 0)
+        assert.strictEqual(types.indexOf("response.output_item.done"), types.length - 1)
+        const pieces = own.flatMap((event) =>
+          event.type === "response.function_call_arguments.delta" ? [event.delta] : []
+        )
+        assert.strictEqual(pieces.length, types.length - 2)
+        assert.strictEqual(pieces.join(""), call.arguments)
+        assert.strictEqual(call.status, ending === "functions" ? "completed" : "failed")
+      }
+    }
+  )
 
   it("a text with other deltas has no empty delta", () => {
     const deltas = play(["", "a", "", "b", ""], "stop", 2).filter(

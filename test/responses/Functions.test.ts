@@ -115,6 +115,68 @@ describe("the calls of a client's functions", () => {
     })
   )
 
+  it.effect("are shown as the model writes them, and end before the next one begins", () =>
+    Effect.gen(function* () {
+      const before = { text: "I look.", opaque: null }
+      const piece = (position: number, value: string, name = "weather"): ModelPart => ({
+        type: "call_text",
+        position,
+        name,
+        text: value,
+        reasoning: position === 0 && value.startsWith("{") ? [before] : []
+      })
+      const whole = (args: string, name = "weather"): ModelPart => ({
+        type: "tool_call",
+        call: { id: "same", name, arguments: args }
+      })
+      const written = [
+        piece(0, '{"of":'),
+        piece(0, '"a"}'),
+        whole('{"of":"a"}'),
+        piece(1, "{", "calculator"),
+        whole("{}", "calculator"),
+        piece(2, "{}"),
+        whole("{}"),
+        finish("tool_calls")
+      ]
+      const running = scripted([])
+      const endless = Stream.concat(Stream.fromIterable(written.slice(0, 2)), Stream.never)
+      const { parts } = yield* start([{ ...running.attempt, stream: () => endless }], echo, 15, rules())
+      assert.deepStrictEqual(
+        (yield* Stream.runCollect(Stream.take(parts, 3))).map((part) =>
+          "text" in part ? part.text : part.type
+        ),
+        ["reasoning", '{"of":', '"a"}']
+      )
+
+      const all = yield* generated(scripted([written]).attempt)
+      assert.deepStrictEqual(seen(all), [
+        "reasoning",
+        "function_text weather",
+        "function_text weather",
+        "function_call weather",
+        "function_text weather",
+        "function_call weather",
+        "tool_begin calculator",
+        "tool_end",
+        "finish"
+      ])
+      const functions = all.flatMap((part) => (part.type === "function_call" ? [part] : []))
+      const pieces = all.flatMap((part) => (part.type === "function_text" ? [part.id] : []))
+      assert.deepStrictEqual(
+        [...new Set(pieces)],
+        functions.map(({ id }) => id)
+      )
+      const rounds = all.flatMap((part) => ("round" in part ? [part.round] : []))
+      assert.deepStrictEqual([rounds.length, new Set(rounds).size], [3, 1])
+
+      const single = yield* generated(scripted([written], { parallelToolCalls: false }).attempt)
+      assert.deepStrictEqual(seen(single), seen(all).slice(0, 4).concat("finish"))
+      const silent = yield* generated(scripted([written], { toolChoice: "none" }).attempt)
+      assert.deepStrictEqual(seen(silent), ["finish"])
+    })
+  )
+
   it.effect("stay possible when the service's own tools may not be called any more", () =>
     Effect.gen(function* () {
       const again = [calling("calculator"), finish("tool_calls")]

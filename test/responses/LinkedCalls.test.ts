@@ -121,4 +121,18 @@ describe("linkCalls", () => {
       [["message"], ["reasoning", "mcp_call"], ["mcp_call"]]
     )
   })
+
+  it("leaves out a call that the model didn't write to its end, unless the client answers it", () => {
+    const cut: StoredItem = { ...call(2), status: "failed" }
+    const asked = message(1, "user", "hi")
+    assert.deepStrictEqual(shown(messagesOfTurns([[asked, cut], [message(3, "user", "so?")]])), [
+      "user hi",
+      "user so?"
+    ])
+    assert.deepStrictEqual(shown(messagesOfTurns([[asked, cut], [result(3, 2)]])), [
+      "user hi",
+      "call",
+      "tool result 2"
+    ])
+  })
 })

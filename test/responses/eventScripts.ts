@@ -5,6 +5,7 @@ import type { ResponseStart } from "../../src/api/ResponseObject.ts"
 import { ConversationId, ItemId, ResponseId } from "../../src/domain/Ids.ts"
 import type { ModelUsage } from "../../src/domain/ModelCall.ts"
 import * as Events from "../../src/responses/Events.ts"
+import { isFinished } from "../../src/responses/EventsState.ts"
 import type { GenerationPart } from "../../src/responses/Round.ts"
 
 export const start: ResponseStart = {
@@ -53,7 +54,15 @@ const Thought = Schema.Struct({ thought: Schema.Array(AnyText), completed: Schem
 const Refused = Schema.Struct({ refused: AnyText })
 type Said = string | typeof Calls.Type | typeof Thought.Type | { readonly refused: string }
 
-export const Ending = Schema.Literals(["stop", "length", "content_filter", "functions", "failure", "nothing"])
+export const Ending = Schema.Literals([
+  "stop",
+  "length",
+  "content_filter",
+  "functions",
+  "cut function",
+  "failure",
+  "nothing"
+])
 export const Script = {
   said: Schema.Array(Schema.Union([AnyText, Calls, Thought, Refused])),
   ending: Ending,
@@ -90,16 +99,35 @@ const partsOf = (said: Said): ReadonlyArray<GenerationPart> => {
   ]
 }
 
-/** Calls of the client's functions, which end an answer. */
-const functionParts = (count: number): ReadonlyArray<GenerationPart> =>
-  Array.from({ length: count }, () => ({
-    type: "function_call",
-    id: ItemId.make(`00000000-0000-4000-a000-${String(calls++).padStart(12, "0")}`),
+const nextFunction = () => ItemId.make(`00000000-0000-4000-a000-${String(calls++).padStart(12, "0")}`)
+
+/** Calls of the client's functions, which end an answer. The pieces of all but the first are shown before. */
+const functionParts = (count: number): ReadonlyArray<GenerationPart> => {
+  const whole = Array.from({ length: count }, (_, index) => ({
+    type: "function_call" as const,
+    id: nextFunction(),
     name: "f\0",
-    arguments: "{\ud800}",
+    arguments: `{"${index}":"\0\ud800"}`,
     round: "last",
     opaque: { origin: "o", data: count === 1 ? "" : "signature" }
   }))
+  return whole.flatMap((call, index) => {
+    const { arguments: args, id, name } = call
+    const texts = [args.slice(0, 3), args.slice(3, index === 1 ? undefined : 5)]
+    return [
+      ...(index === 0 ? [] : texts.map((text) => ({ type: "function_text" as const, id, name, text }))),
+      call
+    ]
+  })
+}
+
+/** A call that the model doesn't write to its end. */
+const cutFunction = (): GenerationPart => ({
+  type: "function_text",
+  id: nextFunction(),
+  name: "f",
+  text: '{"a'
+})
 
 /** Whether it ends a message: reasoning without a text and an end doesn't begin. */
 const endsMessage = (said: Exclude<Said, string>): boolean => {
@@ -131,8 +159,9 @@ export const play = (
 ): ReadonlyArray<EventBody> => {
   const parts: Array<GenerationPart> = said.flatMap(partsOf)
   if (ending === "functions") {
-    parts.push(...functionParts(2), { type: "finish", reason: "tool_calls", usage })
+    parts.push(...functionParts(3), { type: "finish", reason: "tool_calls", usage })
   }
+  if (ending === "cut function") parts.push(cutFunction(), { type: "finish", reason: "length", usage })
   if (ending === "stop" || ending === "length" || ending === "content_filter") {
     parts.push({ type: "finish", reason: ending, usage })
   }
@@ -143,6 +172,6 @@ export const play = (
     ;[state, events] = Events.steps(state, parts.slice(i, i + batch), nextId)
     all.push(...events)
   }
-  all.push(Events.isFinished(state) ? Events.complete(state, 1_795_257_700_999) : errorEvent(defect.body))
+  all.push(isFinished(state) ? Events.complete(state, 1_795_257_700_999) : errorEvent(defect.body))
   return all
 }
