@@ -2,8 +2,9 @@ import { Predicate, type Schema } from "effect"
 import { replayedTypes } from "./CreateResponse.ts"
 import { type FieldProblem, fieldProblem, findingOf, type Path, renderPath } from "./FieldProblem.ts"
 import { inputUnderOtherName } from "./IgnoredFields.ts"
-import { itemTypes as profileItemTypes, partTypes as profilePartTypes } from "./openai/CreateBody.ts"
-import { webSearchTypes } from "./openai/Tools.ts"
+import { itemTypes as profileItemTypes } from "./openai/CreateBody.ts"
+import { partTypes as profilePartTypes } from "./openai/Parts.ts"
+import { machineTypes, webSearchTypes } from "./openai/Tools.ts"
 
 /** The first syntax error of a text. */
 interface JsonSyntaxProblem {
@@ -221,7 +222,7 @@ const profileItemProblem = (body: unknown, path: Path): FieldProblem | null => {
 const choiceTypes = (body: unknown): ReadonlyArray<string> =>
   Predicate.hasProperty(body, "messages")
     ? ["function", "allowed_tools"]
-    : ["function", ...webSearchTypes, "file_search", "allowed_tools"]
+    : ["function", "custom", ...webSearchTypes, "file_search", ...machineTypes, "allowed_tools"]
 
 /** The same for the second profile. */
 export const profileProblem = (error: Schema.SchemaError, body: unknown): FieldProblem => {

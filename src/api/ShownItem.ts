@@ -36,6 +36,10 @@ const ShownFunctionCall = FunctionCall.mapFields(Struct.omit(hiddenOfCalls)).ann
   identifier: "FunctionCall"
 })
 
+const ShownFunctionCallOutput = FunctionCallOutput.mapFields(Struct.omit(["attached"])).annotate({
+  identifier: "FunctionCallOutput"
+})
+
 const ShownReasoning = Schema.Struct({
   id: ReasoningItem.fields.id,
   type: ReasoningItem.fields.type,
@@ -70,7 +74,7 @@ export const ShownInputItem = Schema.Union([
   ShownMcpCall,
   FileSearchCall,
   ShownFunctionCall,
-  FunctionCallOutput
+  ShownFunctionCallOutput
 ])
 
 /** What is shown of what a model thinks: nothing, items when they are done, or each piece as well. */
@@ -123,6 +127,7 @@ const shownInput = (item: InputItem): typeof ShownInputItem.Type | null => {
     case "reasoning":
       return null
     case "function_call_output":
+      return Struct.omit(item, ["attached"])
     case "file_search_call":
       return item
   }

@@ -108,7 +108,10 @@ export const FunctionCallOutput = Schema.Struct({
   type: Schema.Literal("function_call_output"),
   status: ItemStatus,
   call_id: Schema.String,
-  output: Schema.String
+  /** Its texts. */
+  output: Schema.String,
+  /** What else it has; only the service reads it. */
+  attached: Schema.optionalKey(Schema.Array(Schema.Union([InputFile, InputImage])))
 }).annotate({ identifier: "FunctionCallOutput" })
 export type FunctionCallOutput = typeof FunctionCallOutput.Type
 

@@ -69,7 +69,13 @@ export type ModelMessage =
       /** What the model thought before the text, or before its first call where it wrote no text. */
       readonly reasoning?: ReadonlyArray<Reasoning>
     }
-  | { readonly role: "tool"; readonly callId: string; readonly name: string; readonly text: string }
+  | {
+      readonly role: "tool"
+      readonly callId: string
+      readonly name: string
+      readonly text: string
+      readonly images?: ReadonlyArray<ModelImage>
+    }
 
 /** A tool that the model may call; `parameters` is a JSON Schema of its arguments. */
 export interface ToolSpec {
@@ -80,6 +86,15 @@ export interface ToolSpec {
   readonly strict?: boolean
   /** The field of a client's request that has the parameters. Absent of the service's own tools. */
   readonly param?: string
+  /** Of a tool whose input is a text: how a server that knows such tools is told of it. For others the text is the argument `input`. */
+  readonly text?: TextInput
+}
+
+/** The input of a tool that takes a text, and no JSON. */
+export interface TextInput {
+  readonly description: string
+  /** null where any text will do. */
+  readonly grammar: { readonly syntax: "lark" | "regex"; readonly definition: string } | null
 }
 
 /** A passage of a project's files, and the number that an answer cites it by, as in "[1]". */

@@ -180,6 +180,6 @@ export const estimateImageTokens = (detail: ImageDetail): number => tokensByDeta
 
 /** The estimate for the images of a message. */
 export const imagesTokens = (message: ModelMessage): number =>
-  message.role === "user"
+  message.role === "user" || message.role === "tool"
     ? (message.images ?? []).reduce((sum, image) => sum + estimateImageTokens(image.detail), 0)
     : 0

@@ -14,6 +14,7 @@ import { type ReadChat, readChat } from "./ChatReading.ts"
 import { chatError, type ChatView, makeChatRenderer, renderCompletion } from "./ChatRendering.ts"
 import { refuseKey } from "./DetachedCreation.ts"
 import { ignoredHeader, ignoredHints } from "./IgnoredParts.ts"
+import { withOwnTools } from "./OwnTools.ts"
 
 const lastFrame = "data: [DONE]\n\n"
 
@@ -93,8 +94,9 @@ export const ChatHandlers = HttpApiBuilder.group(
       })
     })
 
-    const create = Effect.fnUntraced(function* ({ payload, request }: ChatRequest) {
+    const create = Effect.fnUntraced(function* ({ payload: given, request }: ChatRequest) {
       yield* refuseKey(request)
+      const payload = yield* withOwnTools(given, request)
       const read = yield* Effect.fromResult(readChat(payload))
       return yield* answer(payload, request, read).pipe(envelopedAs(inChatNames(read.paths)))
     }, enveloped)

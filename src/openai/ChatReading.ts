@@ -15,7 +15,8 @@ import type {
   RequestPart,
   ResponseRequest
 } from "../responses/ResponseRequest.ts"
-import { detailOf, given, namedModel } from "./RequestReading.ts"
+import { detailOf, resultEntry } from "./ItemReading.ts"
+import { given, namedModel } from "./RequestReading.ts"
 
 /** From a chat to what the core understands. */
 
@@ -26,7 +27,7 @@ export interface ReadChat {
   readonly paths: ReadonlyArray<string>
 }
 
-type TextContent = Extract<Message, { readonly role: "tool" }>["content"]
+type TextContent = Exclude<Message, { readonly role: "user" | "assistant" | "tool" }>["content"]
 
 const textOf = (content: TextContent): string =>
   typeof content === "string" ? content : content.map(({ text }) => text).join("\n")
@@ -47,6 +48,9 @@ const partOf = (part: UserPart): RequestPart => {
     }
   }
 }
+
+const contentOf = (content: string | ReadonlyArray<UserPart>): string | ReadonlyArray<RequestPart> =>
+  typeof content === "string" ? content : content.map(partOf)
 
 type AssistantMessage = Extract<Message, { readonly role: "assistant" }>
 
@@ -82,22 +86,12 @@ const answerEntries = (message: AssistantMessage, model: string | null): Readonl
 /** A client that names the model says whose thoughts it gives back. */
 const entriesOf = (message: Message, model: string | null): ReadonlyArray<RequestEntry> => {
   switch (message.role) {
-    case "user": {
-      const { content } = message
-      return [
-        {
-          type: "message",
-          role: "user",
-          content: typeof content === "string" ? content : content.map(partOf)
-        }
-      ]
-    }
+    case "user":
+      return [{ type: "message", role: "user", content: contentOf(message.content) }]
     case "assistant":
       return answerEntries(message, model)
     case "tool":
-      return [
-        { type: "function_call_output", call_id: message.tool_call_id, output: textOf(message.content) }
-      ]
+      return [resultEntry(message.tool_call_id, contentOf(message.content))]
     default:
       return [{ type: "message", role: message.role, content: textOf(message.content) }]
   }
@@ -190,6 +184,12 @@ const answerOptions = (body: ChatBody, toolChoice: ToolChoice | undefined): Answ
 
 const noTools: ReadonlySet<never> = new Set<never>()
 
+/** A client that brings functions, or that demands or forbids a call, gets the service's own tools only where it asks for them. */
+const ownToolsOf = ({ own_tools: own, tool_choice: choice, tools }: ChatBody): ReadonlySet<never> | null => {
+  if (own === "off" || (choice != null && choice !== "auto")) return noTools
+  return own === "on" || (tools ?? []).length === 0 ? null : noTools
+}
+
 const demandsOf = (body: ChatBody): Demands => {
   const { functions, toolChoice } = chosen(body)
   return {
@@ -197,8 +197,7 @@ const demandsOf = (body: ChatBody): Demands => {
       model: namedModel(body),
       functions: functions.length === 0 ? null : functions,
       cacheKey: body.prompt_cache_key,
-      // A client that demands a call, or that lists what may be called, waits for one of its own functions.
-      ownTools: body.tool_choice == null || body.tool_choice === "auto" ? null : noTools
+      ownTools: ownToolsOf(body)
     }),
     functionItems: true,
     answer: answerOptions(body, toolChoice)

@@ -1,6 +1,7 @@
 import type { CreateBody, Item } from "../api/openai/CreateBody.ts"
+import { isUnserved, type Tool } from "../api/openai/Tools.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
-import { isWebSearch } from "./ToolReading.ts"
+import { isWebSearch, toolsOf } from "./ToolReading.ts"
 
 /** Why a request can't be honoured though each of its fields could. */
 
@@ -31,8 +32,8 @@ export const problemOfItems = (
     const path = `${field}[${index}]`
     const misplaced = misplacedFile(item, path)
     if (misplaced !== null) return misplaced
-    if ("role" in item || item.type === "function_call_output") round.clear()
-    if (item.type === "function_call") {
+    if ("role" in item || item.type?.endsWith("_output") === true) round.clear()
+    if ("call_id" in item && item.call_id != null && item.type.endsWith("_call")) {
       if (round.has(item.call_id)) {
         return invalid(
           `${path}.call_id`,
@@ -48,18 +49,39 @@ export const problemOfItems = (
 const noTool = (param: string, name: string, remedy: string) =>
   new InvalidRequest({ param, message: `\`${param}\` names ${name}, and \`tools\` has none: ${remedy}.` })
 
-const choiceProblem = ({ tool_choice: choice, tools }: CreateBody): InvalidRequest | null => {
-  if (choice == null || typeof choice === "string") return null
-  const offered = tools ?? []
+const unserved = (name: string) =>
+  invalid(
+    "tool_choice",
+    `demands ${name}, which this service doesn't run. Choose a tool of yours, or \`auto\`.`
+  )
+
+const isOffered = (
+  { name, namespace, type }: { readonly type: string; readonly name?: string; readonly namespace?: string },
+  offered: ReadonlyArray<Tool>
+): boolean =>
+  // The service's own search of the web needs no declaration.
+  isWebSearch(type) ||
+  offered.some((tool) => {
+    if (namespace !== undefined)
+      return (
+        tool.type === "namespace" && tool.name === namespace && tool.tools.some((one) => one.name === name)
+      )
+    return tool.type === type && ((tool.type !== "function" && tool.type !== "custom") || tool.name === name)
+  })
+
+const choiceProblem = (body: CreateBody): InvalidRequest | null => {
+  const { tool_choice: choice } = body
+  if (choice == null) return null
+  const offered = toolsOf(body)
+  if (choice === "required" && offered.length > 0 && offered.every(isUnserved))
+    return unserved(`a call of ${String(offered[0]?.given["type"])}`)
+  if (typeof choice === "string") return null
+  if (choice.type === "unserved") return unserved(choice.demanded)
   if (choice.type === "file_search" && !offered.some(({ type }) => type === "file_search")) {
     return noTool("tool_choice", "file_search", "add it with the project to search")
   }
   if (choice.type !== "allowed_tools") return null
-  // The service's own search of the web needs no declaration.
-  const isOffered = ({ name, type }: (typeof choice.tools)[number]) =>
-    isWebSearch(type) ||
-    offered.some((tool) => tool.type === type && (tool.type !== "function" || tool.name === name))
-  const missing = choice.tools.findIndex((allowed) => !isOffered(allowed))
+  const missing = choice.tools.findIndex((allowed) => !isOffered(allowed, offered))
   return missing < 0 ? null : noTool(`tool_choice.tools[${missing}]`, "a tool", "add it, or leave it out")
 }
 

@@ -11,7 +11,7 @@ import { enveloped } from "../http/ErrorBoundary.ts"
 import { ConversationItems } from "../responses/ConversationItems.ts"
 import { problemOfItems } from "./Contradictions.ts"
 import { refuseKey } from "./DetachedCreation.ts"
-import { entriesOf } from "./RequestReading.ts"
+import { entriesOf } from "./ItemReading.ts"
 import { Sealing } from "./Sealing.ts"
 import { itemList, renderStoredItem } from "./StoredRendering.ts"
 

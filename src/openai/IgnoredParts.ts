@@ -1,7 +1,9 @@
 import { Effect, Predicate } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { ignoredNames } from "../api/IgnoredFields.ts"
+import { isUnservedItem } from "../api/openai/CallItems.ts"
 import { includes } from "../api/openai/CreateBody.ts"
+import { isUnserved } from "../api/openai/Tools.ts"
 
 const servedTiers: ReadonlySet<string> = new Set(["auto", "default"])
 const included: ReadonlySet<string> = new Set(includes)
@@ -49,6 +51,7 @@ export const ignoredParts = (
       : []
   }
   if (!Predicate.isObject(given) || !Predicate.isObject(read)) return []
+  if (isUnserved(read) || isUnservedItem(read)) return []
   return Object.entries(given).flatMap(([name, value]) => {
     if (opaque.has(name)) return []
     if (isReplayed && answered.has(name) && !Object.hasOwn(read, name)) return []

@@ -1,16 +1,10 @@
-import { Struct } from "effect"
 import { type IdKind, shownId } from "../api/openai/ProfileIds.ts"
 import type { Echo, Item, MessagePart, ResponseResource, TextPart } from "../api/openai/ResponseResource.ts"
 import type { ResponseObject } from "../api/ResponseObject.ts"
 import { shownText } from "../api/ShownItem.ts"
-import {
-  cutOf,
-  type FunctionCall,
-  hiddenOfCalls,
-  type McpCall,
-  type OutputItem,
-  type OutputText
-} from "../domain/Conversation.ts"
+import { cutOf, type McpCall, type OutputItem, type OutputText } from "../domain/Conversation.ts"
+import { callIdKind, renderFunctionCall } from "./CallRendering.ts"
+import type { CallKinds } from "./ClientTools.ts"
 import { isWebSearchCall, type Seal, type SealedReasoning, sealedOutput } from "./SealedItems.ts"
 
 /**
@@ -32,6 +26,8 @@ export interface Shown {
 export interface View {
   readonly echo: Echo
   readonly shown: Shown
+  /** What calls of the client's tools stand for. */
+  readonly kinds: CallKinds
   /** null where the client didn't ask for what is encrypted. */
   readonly seal: Seal | null
 }
@@ -74,12 +70,12 @@ const cut = (text: string): string =>
 const summaryOf = ({ arguments: args, error, name, output }: McpCall): string =>
   `${name}(${cut(args)}) → ${cut(output ?? `Error: ${error ?? "unknown"}`)}`
 
-const kindOf = (item: OutputItem, { shown }: Pick<View, "shown">): IdKind => {
+const kindOf = (item: OutputItem, { kinds, shown }: Pick<View, "kinds" | "shown">): IdKind => {
   switch (item.type) {
     case "message":
       return "message"
     case "function_call":
-      return "functionCall"
+      return callIdKind(item.name, kinds)
     case "file_search_call":
       return "fileSearch"
     case "mcp_call":
@@ -111,14 +107,6 @@ export const renderCall = (call: McpCall, view: View): Item => {
   return { id, type: "web_search_call", status: call.status === "failed" ? "failed" : status, action }
 }
 
-/** A call that the client runs. */
-export const renderFunctionCall = (call: FunctionCall): Extract<Item, { type: "function_call" }> => ({
-  ...Struct.omit(call, hiddenOfCalls),
-  id: shownId("functionCall", call.id),
-  // One that the model didn't write to its end.
-  status: call.status === "failed" ? "incomplete" : call.status
-})
-
 /** What the model thought, as far as its server shows it. */
 export const renderReasoning = ({ id, sealed, status, text }: SealedReasoning): Item => ({
   id: shownId("reasoning", id),
@@ -135,7 +123,7 @@ export const renderItem = (item: OutputItem, view: View): Item | null => {
     case "message":
       return { ...item, id, content: item.content.map(messagePart) }
     case "function_call":
-      return renderFunctionCall(item)
+      return renderFunctionCall(item, view.kinds)
     case "mcp_call":
       return renderCall(item, view)
     case "reasoning":

@@ -5,8 +5,10 @@ import type { Item, ResponseResource } from "../api/openai/ResponseResource.ts"
 import { errorEvent, type EventBody } from "../api/ResponseEvent.ts"
 import type { ResponseObject } from "../api/ResponseObject.ts"
 import type { ItemId } from "../domain/Ids.ts"
+import { makeCallPieces } from "./CallPieces.ts"
 import { messagePart, renderItem, renderResponse, type View } from "./ItemRendering.ts"
 import { makeSealedEvents } from "./SealedItems.ts"
+import { makePlaces } from "./ShownPlaces.ts"
 
 /** The second rendering: from the core's events to those of the OpenAI interface. */
 
@@ -81,6 +83,19 @@ const beforeDone = (index: number, item: Item, isWritten: boolean): Array<Profil
       return endOfMessage(index, item)
     case "function_call":
       return ofArguments(index, item)
+    case "custom_tool_call":
+      return [
+        {
+          type: "response.custom_tool_call_input.done",
+          item_id: item.id,
+          output_index: index,
+          input: item.input
+        }
+      ]
+    case "local_shell_call":
+    case "shell_call":
+    case "apply_patch_call":
+      return []
     case "reasoning":
       return ofSummary(index, item, isWritten)
     case "web_search_call":
@@ -97,6 +112,11 @@ const afterAdded = (index: number, item: Item): Array<ProfileEventBody> =>
         output_index: index
       }))
     : []
+
+const begin = (index: number, item: Item): ReadonlyArray<ProfileEventBody> => [
+  { type: "response.output_item.added", output_index: index, item },
+  ...afterAdded(index, item)
+]
 
 /** The events of the core that are about one item. */
 type ItemEvent = Extract<EventBody, { readonly output_index: number }>
@@ -128,13 +148,12 @@ const makeSummaries = (place: (index: number) => number) => {
 
 /** Renders what happens to the items of one response. */
 const makeItemRenderer = (view: View) => {
-  /** The place of each shown item, by the place that the core gave it. */
-  const places = new Map<number, number>()
+  const { has, place, take } = makePlaces()
   const done: Array<Item> = []
   /** A message that has ended: whether it was cut is known at the end of the response. */
   let held: Ended | null = null
-  const place = (index: number): number => places.get(index) ?? places.size
   const summaries = makeSummaries(place)
+  const calls = makeCallPieces(place)
 
   const placed = (id: ItemId, index: number) => ({
     item_id: shownId("message", id),
@@ -161,22 +180,23 @@ const makeItemRenderer = (view: View) => {
       case "response.output_item.added": {
         const item = renderItem(one.item, view)
         if (item === null) return []
-        const index = place(one.output_index)
-        places.set(one.output_index, index)
-        return [{ type: one.type, output_index: index, item }, ...afterAdded(index, item)]
+        calls.begin(one.output_index, item)
+        return begin(take(one.output_index), item)
       }
       case "response.output_item.done": {
         const item = renderItem(one.item, view)
         if (item === null) return []
+        // One that is shown only once it is whole begins here.
+        const begun = has(one.output_index)
+          ? []
+          : begin(take(one.output_index), { ...item, status: "in_progress" })
         const ended = { index: place(one.output_index), item }
-        if (item.type !== "message") return end(ended)
+        if (item.type !== "message") return [...begun, ...calls.rest(one.output_index, item), ...end(ended)]
         held = ended
         return []
       }
       case "response.function_call_arguments.delta":
-        return [
-          { ...one, item_id: shownId("functionCall", one.item_id), output_index: place(one.output_index) }
-        ]
+        return calls.delta(one)
       case "response.reasoning_text.delta":
         return summaries.delta(one)
       case "response.content_part.added":

@@ -1,18 +1,22 @@
 import { Effect, Schema } from "effect"
-import { CreateBody, type Detail, type Format, type Item, type Part } from "../api/openai/CreateBody.ts"
+import { CreateBody, type Format } from "../api/openai/CreateBody.ts"
 import type { Echo } from "../api/openai/ResponseResource.ts"
-import type { AnswerFormat, AnswerOptions, ImageDetail, ToolChoice } from "../domain/ModelCall.ts"
-import {
-  type Demands,
-  isRecalled,
-  type RequestEntry,
-  type RequestPart,
-  type ResponseRequest
-} from "../responses/ResponseRequest.ts"
+import type { Tool } from "../api/openai/Tools.ts"
+import type { AnswerFormat, AnswerOptions, ToolChoice } from "../domain/ModelCall.ts"
+import { type Demands, isRecalled, type ResponseRequest } from "../responses/ResponseRequest.ts"
+import { kindsOf } from "./ClientTools.ts"
 import { ignoredHints } from "./IgnoredParts.ts"
+import { entriesOf, unservedIn } from "./ItemReading.ts"
 import type { Shown, View } from "./ItemRendering.ts"
 import { sealingOnce, type UserSealing } from "./Sealing.ts"
-import { chosenTools, hasWebSearch, projectOf, projectParamOf } from "./ToolReading.ts"
+import {
+  chosenTools,
+  hasWebSearch,
+  projectOf,
+  projectParamOf,
+  toolsOf,
+  unservedTools
+} from "./ToolReading.ts"
 
 /** From the body of a request to what the core understands, and to what its response repeats. */
 
@@ -22,57 +26,6 @@ interface ReadRequest {
   readonly view: View
   /** The paths of what nothing is made of: encrypted content that can't be read, and hints. */
   readonly unused: ReadonlyArray<string>
-}
-
-export const detailOf = (detail: typeof Detail.Type | null | undefined): ImageDetail =>
-  detail === "original" ? "high" : (detail ?? "auto")
-
-const partOf = (part: Part): RequestPart => {
-  switch (part.type) {
-    case "refusal":
-      return { type: "output_text", text: part.refusal }
-    case "input_image": {
-      const { file_id, image_url, type } = part
-      return { type, url: image_url ?? null, fileId: file_id ?? null, detail: detailOf(part.detail) }
-    }
-    case "input_file":
-      return part.file_id == null
-        ? {
-            type: "input_document",
-            filename: part.filename ?? null,
-            data: part.file_data ?? null,
-            url: part.file_url ?? null
-          }
-        : { type: part.type, file_id: part.file_id }
-    default:
-      return part
-  }
-}
-
-const entryOf = (item: Item, { open }: UserSealing): RequestEntry => {
-  if ("id" in item) return { type: "item_reference", id: item.id }
-  switch (item.type) {
-    case "reasoning": {
-      const recalled = item.encrypted_content == null ? null : open(item.encrypted_content)
-      return recalled === null ? item : { type: item.type, recalled }
-    }
-    case "function_call":
-    case "function_call_output":
-    case "web_search_call":
-    case "file_search_call":
-    case "mcp_call":
-      return item
-    case "compaction":
-      return {
-        type: "message",
-        role: "user",
-        content: `[Summary of the conversation so far]\n\n${item.encrypted_content}\n\n[End of the summary]`
-      }
-    default: {
-      const content = typeof item.content === "string" ? item.content : item.content.map(partOf)
-      return { type: "message", role: item.role, content }
-    }
-  }
 }
 
 const formatOf = (format: Format | null | undefined): AnswerFormat | null => {
@@ -114,8 +67,8 @@ export const namedModel = ({ model }: Pick<CreateBody, "model">): string | null 
   model === "auto" ? null : model || null
 
 const demandsOf = (body: CreateBody): Demands => {
-  const tools = body.tools ?? []
-  const { functions, ownTools, toolChoice } = chosenTools(body.tool_choice, tools)
+  const tools = toolsOf(body)
+  const { functions, ownTools, toolChoice } = chosenTools(body)
   return {
     ...given({
       model: namedModel(body),
@@ -144,10 +97,6 @@ const unreadableIn = ({ input: given }: CreateBody, { input }: ResponseRequest):
           : []
       })
 
-/** Each entry is an operation of its own, for much may have to be decrypted. */
-export const entriesOf = (items: ReadonlyArray<Item>, sealing: UserSealing) =>
-  Effect.forEach(items, (item) => Effect.sync(() => entryOf(item, sealing)))
-
 const requestOf = (body: CreateBody, input: ResponseRequest["input"]): ResponseRequest => ({
   input,
   ...given({
@@ -174,6 +123,28 @@ const echoedFormat = (format: Format | null | undefined): Echo["text"]["format"]
     : format
 }
 
+const echoedTool = (tool: Tool): Echo["tools"][number] => {
+  switch (tool.type) {
+    case "function":
+      return {
+        ...tool,
+        description: tool.description ?? null,
+        parameters: tool.parameters ?? null,
+        strict: tool.strict ?? false
+      }
+    case "file_search":
+      return { ...tool, vector_store_ids: tool.vector_store_ids.map((id) => `vs_${id}`) }
+    case "unserved":
+      return tool.given
+    default:
+      return { ...tool }
+  }
+}
+
+/** As the client said it. */
+const echoedChoice = (choice: CreateBody["tool_choice"]): unknown =>
+  typeof choice === "object" && choice?.type === "unserved" ? { type: choice.demanded } : (choice ?? "auto")
+
 const echoOf = (body: CreateBody): Echo => ({
   background: body.background ?? false,
   frequency_penalty: body.frequency_penalty ?? 0,
@@ -190,19 +161,8 @@ const echoOf = (body: CreateBody): Echo => ({
   service_tier: "default",
   temperature: body.temperature ?? 1,
   text: { format: echoedFormat(body.text?.format), ...given({ verbosity: body.text?.verbosity }) },
-  tool_choice: body.tool_choice ?? "auto",
-  tools: (body.tools ?? []).map((tool) =>
-    tool.type === "function"
-      ? {
-          ...tool,
-          description: tool.description ?? null,
-          parameters: tool.parameters ?? null,
-          strict: tool.strict ?? false
-        }
-      : tool.type === "file_search"
-        ? { ...tool, vector_store_ids: tool.vector_store_ids.map((id) => `vs_${id}`) }
-        : { ...tool }
-  ),
+  tool_choice: echoedChoice(body.tool_choice),
+  tools: toolsOf(body).map(echoedTool),
   top_logprobs: 0,
   top_p: body.top_p ?? 1,
   truncation: body.truncation ?? "auto",
@@ -213,11 +173,21 @@ export const readRequest = Effect.fnUntraced(function* (body: CreateBody, sealin
   const { input } = body
   const request = requestOf(body, typeof input === "string" ? input : yield* entriesOf(input, sealing))
   const asked = { echo: echoOf(body), shown: shownOf(body) }
+  const tools = toolsOf(body)
   return {
     request,
     demands: { ...demandsOf(body), echo: asked },
-    view: { ...asked, seal: asked.shown.encrypted === true ? sealingOnce(sealing) : null },
-    unused: [...unreadableIn(body, request), ...ignoredHints(body)]
+    view: {
+      ...asked,
+      kinds: kindsOf(tools),
+      seal: asked.shown.encrypted === true ? sealingOnce(sealing) : null
+    },
+    unused: [
+      ...unreadableIn(body, request),
+      ...(typeof input === "string" ? [] : unservedIn(input)),
+      ...unservedTools(tools),
+      ...ignoredHints(body)
+    ]
   } satisfies ReadRequest
 })
 

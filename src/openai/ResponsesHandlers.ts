@@ -17,6 +17,7 @@ import { isDetached } from "./DetachedCreation.ts"
 import { makeDetached } from "./DetachedResponses.ts"
 import { ignoredHeader } from "./IgnoredParts.ts"
 import { renderResponse } from "./ItemRendering.ts"
+import { withOwnTools } from "./OwnTools.ts"
 import { makeWriting } from "./ProfileWriting.ts"
 import { readRequest } from "./RequestReading.ts"
 import { Sealing } from "./Sealing.ts"
@@ -50,7 +51,8 @@ export const ResponsesHandlers = HttpApiBuilder.group(
     const detached = yield* makeDetached
     const sealing = yield* Sealing
 
-    const create = Effect.fnUntraced(function* ({ payload, request: incoming }: CreateRequest) {
+    const create = Effect.fnUntraced(function* ({ payload: given, request: incoming }: CreateRequest) {
+      const payload = yield* withOwnTools(given, incoming)
       const contradiction = contradictionIn(payload)
       if (contradiction !== null) return yield* contradiction
       if (isDetached(payload, incoming)) {

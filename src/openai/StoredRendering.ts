@@ -2,14 +2,23 @@ import { Option, Schema } from "effect"
 import { shownId } from "../api/openai/ProfileIds.ts"
 import { Echo, type ResponseResource } from "../api/openai/ResponseResource.ts"
 import type { ItemList, StoredItem } from "../api/openai/StoredItem.ts"
+import { Tools } from "../api/openai/Tools.ts"
 import type { StoredResponse } from "../conversations/StoredResponses.ts"
 import type { ItemsPage } from "../conversations/StoredResponses.ts"
-import type { InputItem, InputMessage, StoredItem as DomainItem } from "../domain/Conversation.ts"
+import type {
+  FunctionCallOutput,
+  InputFile,
+  InputImage,
+  InputItem,
+  InputMessage,
+  StoredItem as DomainItem
+} from "../domain/Conversation.ts"
 import { storedResponse } from "../responses/TurnDetails.ts"
+import { renderPlainCall } from "./CallRendering.ts"
+import { kindsOf, noKinds } from "./ClientTools.ts"
 import {
   messagePart,
   renderCall,
-  renderFunctionCall,
   renderReasoning,
   renderResponse,
   textPart,
@@ -28,9 +37,12 @@ const Shown = Schema.Struct({
 
 const decodeView = Schema.decodeUnknownOption(Schema.Struct({ echo: Echo, shown: Shown }))
 
+const decodeTools = Schema.decodeUnknownOption(Tools)
+
 /** Of a request that another interface read, and of items by themselves: in the types that all clients know. */
 const plainView: View = {
   seal: null,
+  kinds: noKinds,
   echo: {
     background: false,
     frequency_penalty: 0,
@@ -58,24 +70,31 @@ const plainView: View = {
 const viewOf = (echo: unknown, sealing: UserSealing): View =>
   Option.match(decodeView(echo), {
     onNone: () => plainView,
-    onSome: (view) => ({ ...view, seal: view.shown.encrypted === true ? sealingOnce(sealing) : null })
+    onSome: (view) => ({
+      ...view,
+      kinds: Option.match(decodeTools(view.echo.tools), { onNone: () => noKinds, onSome: kindsOf }),
+      seal: view.shown.encrypted === true ? sealingOnce(sealing) : null
+    })
   })
 
 /** A stored response, as it was answered. */
 export const renderStored = (stored: StoredResponse, sealing: UserSealing): ResponseResource =>
   renderResponse(storedResponse(stored), viewOf(stored.details?.echo, sealing))
 
+const attachedPart = (part: InputFile | InputImage) =>
+  part.type === "input_file"
+    ? { ...part, file_id: shownId("file", part.file_id) }
+    : // The image itself is not repeated, as where `include` doesn't ask for it.
+      { type: part.type, detail: part.detail, image_url: null, file_id: null }
+
 const partOf = (part: InputMessage["content"][number]) => {
   switch (part.type) {
     case "input_text":
       return part
-    case "input_file":
-      return { ...part, file_id: shownId("file", part.file_id) }
-    case "input_image":
-      // The image itself is not repeated, as where `include` doesn't ask for it.
-      return { type: part.type, detail: part.detail, image_url: null, file_id: null }
     case "output_text":
       return messagePart(part)
+    default:
+      return attachedPart(part)
   }
 }
 
@@ -83,6 +102,18 @@ const partOf = (part: InputMessage["content"][number]) => {
 const answerPart = (text: string) => textPart({ type: "output_text", text, annotations: [], logprobs: [] })
 
 type Stored = InputItem | DomainItem
+
+const renderResult = ({ attached = [], output, ...item }: FunctionCallOutput): StoredItem => ({
+  ...item,
+  id: shownId("functionOutput", item.id),
+  output:
+    attached.length === 0
+      ? output
+      : [
+          ...(output === "" ? [] : [{ type: "input_text" as const, text: output }]),
+          ...attached.map(attachedPart)
+        ]
+})
 
 export const renderStoredItem = (item: Stored): StoredItem => {
   switch (item.type) {
@@ -97,7 +128,7 @@ export const renderStoredItem = (item: Stored): StoredItem => {
         )
       }
     case "function_call_output":
-      return { ...item, id: shownId("functionOutput", item.id) }
+      return renderResult(item)
     case "file_search_call":
       return { ...item, id: shownId("fileSearch", item.id), results: null }
     case "reasoning":
@@ -105,7 +136,7 @@ export const renderStoredItem = (item: Stored): StoredItem => {
     case "mcp_call":
       return renderCall(item, plainView)
     case "function_call":
-      return renderFunctionCall(item)
+      return renderPlainCall(item)
   }
 }
 

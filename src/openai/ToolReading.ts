@@ -1,41 +1,50 @@
 import type { CreateBody } from "../api/openai/CreateBody.ts"
-import { webSearchTypes } from "../api/openai/Tools.ts"
+import { flatName, isUnserved, type Tool, webSearchTypes } from "../api/openai/Tools.ts"
 import type { ToolChoice, ToolName, ToolSpec } from "../domain/ModelCall.ts"
+import { clientTools } from "./ClientTools.ts"
 
 /** From the tools of a request, and the choice among them, to what the core understands. */
 
-export type Tools = NonNullable<CreateBody["tools"]>
-
-const noParameters = { type: "object", properties: {} }
-
-const functionsOf = (tools: Tools): ReadonlyArray<ToolSpec> =>
-  tools.flatMap((tool, index) =>
-    tool.type === "function"
-      ? [
-          {
-            name: tool.name,
-            description: tool.description ?? "",
-            parameters: tool.parameters ?? noParameters,
-            param: `tools[${index}].parameters`,
-            ...(tool.strict === true ? { strict: true } : {})
-          }
-        ]
-      : []
-  )
+export type Tools = ReadonlyArray<Tool>
 
 export const isWebSearch = (type: string): boolean => webSearchTypes.some((known) => known === type)
 
 export const hasWebSearch = (tools: ReadonlyArray<{ readonly type: string }>): boolean =>
   tools.some(({ type }) => isWebSearch(type))
 
+/** All tools of a request, with those that its input adds. */
+export const toolsOf = ({ input, tools }: Pick<CreateBody, "input" | "tools">): Tools => {
+  const added =
+    typeof input === "string"
+      ? []
+      : input.flatMap((item) => ("tools" in item && Array.isArray(item.tools) ? item.tools : []))
+  if (added.length === 0) return tools ?? []
+  const all = [...(tools ?? []), ...added]
+  // A client may add a tool again.
+  const last = new Map(clientTools(all).map(({ spec }) => [spec.name, spec.param]))
+  const isLast = (tool: Tool, index: number) =>
+    clientTools([tool], "").every(({ spec }) => last.get(spec.name)?.startsWith(`tools[${index}]`) === true)
+  return all.filter(isLast)
+}
+
 const noTools: ReadonlySet<ToolName> = new Set<ToolName>()
 const webTools: ReadonlySet<ToolName> = new Set<ToolName>(["web_search", "web_fetch"])
 const offlineTools: ReadonlySet<ToolName> = new Set<ToolName>(["calculator", "current_datetime"])
 
 const isOffline = (tools: Tools): boolean =>
-  tools.some(
-    (tool) => isWebSearch(tool.type) && "external_web_access" in tool && tool.external_web_access === false
-  )
+  tools.some((tool) => "external_web_access" in tool && tool.external_web_access === false)
+
+/** Those of the service's own tools that a request may use; null for all of them. */
+const ownToolsOf = (
+  own: CreateBody["own_tools"],
+  tools: Tools,
+  functions: ReadonlyArray<ToolSpec>
+): ReadonlySet<ToolName> | null => {
+  const offline = isOffline(tools)
+  if (own === "off") return noTools
+  if (own === "on" || functions.length === 0) return offline ? offlineTools : null
+  return hasWebSearch(tools) && !offline ? webTools : noTools
+}
 
 interface Chosen {
   readonly toolChoice?: ToolChoice
@@ -44,10 +53,23 @@ interface Chosen {
   readonly ownTools: ReadonlySet<ToolName> | null
 }
 
+/** The name by which models call what a choice or an allowed tool names; undefined where that isn't the client's. */
+const calledName = (named: {
+  readonly type: string
+  readonly name?: string
+  readonly namespace?: string | null | undefined
+}) => {
+  const { name, namespace, type } = named
+  if (type === "local_shell" || type === "shell" || type === "apply_patch") return type
+  return name === undefined || namespace == null ? name : flatName(namespace, name)
+}
+
 /** The choice as a provider takes it, and the functions that it leaves. */
-export const chosenTools = (choice: CreateBody["tool_choice"], tools: Tools): Chosen => {
-  const functions = functionsOf(tools)
-  const all = { functions, ownTools: isOffline(tools) ? offlineTools : null }
+export const chosenTools = (body: CreateBody): Chosen => {
+  const { own_tools: own, tool_choice: choice } = body
+  const tools = toolsOf(body)
+  const functions = clientTools(tools).map(({ spec }) => spec)
+  const all = { functions, ownTools: ownToolsOf(own, tools, functions) }
   if (choice == null) return all
   if (choice === "none") return { toolChoice: choice, functions, ownTools: noTools }
   // A client that demands a call waits for one of its own functions.
@@ -58,17 +80,18 @@ export const chosenTools = (choice: CreateBody["tool_choice"], tools: Tools): Ch
       ownTools: hasWebSearch(tools) && !isOffline(tools) ? webTools : noTools
     }
   if (typeof choice === "string") return { ...all, toolChoice: choice }
-  if (choice.type === "function") return { ...all, toolChoice: { name: choice.name } }
   if (choice.type === "allowed_tools") {
-    const allowed = new Set(choice.tools.map(({ name }) => name))
+    const allowed = new Set(choice.tools.map(calledName))
     return {
       toolChoice: choice.mode,
       functions: functions.filter(({ name }) => allowed.has(name)),
       ownTools: hasWebSearch(choice.tools) ? webTools : noTools
     }
   }
+  if (isWebSearch(choice.type)) return { ...all, ownTools: webTools, toolChoice: { name: "web_search" } }
+  const name = calledName(choice)
   // The search of files always comes before the answer.
-  return isWebSearch(choice.type) ? { ...all, toolChoice: { name: "web_search" } } : all
+  return name === undefined ? all : { ...all, toolChoice: { name } }
 }
 
 export const projectParamOf = (tools: Tools): string | null => {
@@ -78,3 +101,7 @@ export const projectParamOf = (tools: Tools): string | null => {
 
 export const projectOf = (tools: Tools) =>
   tools.flatMap((tool) => (tool.type === "file_search" ? tool.vector_store_ids : []))[0]
+
+/** The places of the tools that the service doesn't run. */
+export const unservedTools = (tools: Tools): ReadonlyArray<string> =>
+  tools.flatMap((tool, index) => (isUnserved(tool) ? [`tools[${index}]`] : []))

@@ -14,7 +14,7 @@ import { withFormat } from "./AnswerFields.ts"
 import { droppedTurns } from "./AnthropicMessages.ts"
 import { adaptAnswer, type Adapt, type Dialect, offeredTools } from "./Dialect.ts"
 import type { Fields, Protocol } from "./Protocol.ts"
-import { imagesOf, mergeSameRole, messagesFor, toolCallsAsText } from "./SentMessages.ts"
+import { imagesOf, mergeSameRole, messagesFor, toolCallsAsText, withImagesBehind } from "./SentMessages.ts"
 
 /** The versions of the interface of language models that a package may have. */
 export const sdkVersions = ["v2", "v3", "v4"] as const
@@ -99,7 +99,7 @@ const promptOf = (
 ): ReadonlyArray<SdkMessage> => {
   const system = messages.flatMap(({ role, text }) => (role === "system" && text.trim() !== "" ? [text] : []))
   const turns: Array<{ readonly role: ModelMessage["role"]; readonly content: Array<Fields> }> = []
-  for (const message of mergeSameRole(messages)) {
+  for (const message of mergeSameRole(withImagesBehind(messages))) {
     const content = message.role === "system" ? [] : contentOf(message, traits, dialect)
     if (content.length === 0) continue
     const last = turns.at(-1)

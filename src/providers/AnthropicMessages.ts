@@ -125,8 +125,13 @@ const blocksOf = (message: ModelMessage, encodeThoughts: EncodeThoughts): Readon
         ...message.toolCalls.flatMap((call) => [...encodeThoughts(call.reasoning), encodeCall(call)])
       ]
     case "tool":
-      return [{ type: "tool_result", tool_use_id: callId(message.callId), content: message.text }]
+      return [{ type: "tool_result", tool_use_id: callId(message.callId), content: encodeResult(message) }]
   }
+}
+
+const encodeResult = (message: Extract<ModelMessage, { role: "tool" }>): string | ReadonlyArray<Block> => {
+  const images = imagesOf(message)
+  return images.length === 0 ? message.text : [...textBlocks(message.text), ...images.map(encodeImage)]
 }
 
 const encodeImage = ({ data, mediaType }: ModelImage): Block => ({

@@ -8,7 +8,7 @@ import type { Dialect } from "./Dialect.ts"
 /** What a family decides of the dialect. */
 type FamilyDialect = Pick<
   Dialect,
-  "promptCacheKey" | "reasoning" | "signsCalls" | "streamOptions" | "tokenParameter"
+  "imagesBehindResults" | "promptCacheKey" | "reasoning" | "signsCalls" | "streamOptions" | "tokenParameter"
 >
 
 interface ChatFamily extends FamilyDialect {
@@ -18,6 +18,7 @@ interface ChatFamily extends FamilyDialect {
 
 /** Of a server that isn't known: what a model thinks goes back in the field in which it came, and other fields are left out. */
 const usual: FamilyDialect = {
+  imagesBehindResults: true,
   promptCacheKey: false,
   reasoning: "returned",
   signsCalls: false,
@@ -55,8 +56,8 @@ const families: Readonly<Record<ChatFamilyName, ChatFamily>> = {
   gemini: { ...usual, signsCalls: true, hosts: /(^|[.-])(generativelanguage|aiplatform)\.googleapis\.com$/ },
   // A message with reasoning is refused.
   groq: { ...usual, reasoning: "never", hosts: /(^|\.)groq\.com$/ },
-  // It counts without being asked. Source: the types of `@mistralai/mistralai` 2.7.0.
-  mistral: { ...usual, streamOptions: false, hosts: /(^|\.)mistral\.ai$/ },
+  // It counts without being asked. Source: the types of `@mistralai/mistralai` 2.7.0. A message of the user behind results is refused.
+  mistral: { ...usual, streamOptions: false, imagesBehindResults: false, hosts: /(^|\.)mistral\.ai$/ },
   openrouter: { ...usual, hosts: /(^|\.)openrouter\.ai$/ },
   xai: { ...usual, hosts: /(^|\.)x\.ai$/ },
   generic: { ...usual, hosts: null }

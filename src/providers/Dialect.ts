@@ -20,6 +20,8 @@ export interface Dialect {
    * calls goes as text; or not at all.
    */
   readonly reasoning: "returned" | "always" | "demanded" | "never"
+  /** Whether images of results may stand in a message behind these; the round goes as text otherwise. Only Chat Completions has to know. */
+  readonly imagesBehindResults: boolean
   /** Whether calls have a signature, without which they are refused. Only Chat Completions has to be told. */
   readonly signsCalls: boolean
   /** Whether to name the requests that begin alike, so that the server finds the cache of the one before. */

@@ -18,27 +18,30 @@ import {
 } from "./Dialect.ts"
 import { keyHeader } from "./OpenAiHosts.ts"
 import { makeWithTools, type Protocol } from "./Protocol.ts"
-import { imagesOf, messagesFor, mergeSameRole, toolCallsAsText } from "./SentMessages.ts"
+import { imagesOf, messagesFor, mergeSameRole, toolCallsAsText, withImagesBehind } from "./SentMessages.ts"
 
 /** The request body of a Chat Completions call, as JSON. */
 export const encodeChatRequest = (model: string, request: ModelRequest, dialect: Dialect): string => {
   const json = JSON.stringify({
     model,
-    messages: mergeSameRole(
-      unansweredAsText(
-        // A text and the calls behind it may come from two turns, of which the first has what was thought.
-        withDemandedReasoning(
-          mergeSameRole(withFormat(messagesFor(request, dialect), request, dialect.format)),
-          dialect
-        )
-      )
-    ).map((message) => encodeMessage(message, dialect)),
+    messages: sentMessages(request, dialect).map((message) => encodeMessage(message, dialect)),
     stream: true,
     ...(dialect.streamOptions ? { stream_options: { include_usage: true } } : {}),
     [dialect.tokenParameter]: request.maxOutputTokens,
     ...chatFields(request, dialect)
   })
   return offersTools(request, dialect) ? withTools(json, offeredTools(request, dialect)) : json
+}
+
+const sentMessages = (request: ModelRequest, dialect: Dialect): ReadonlyArray<ModelMessage> => {
+  const messages = withFormat(messagesFor(request, dialect), request, dialect.format)
+  // A text and the calls behind it may come from two turns, of which the first has what was thought.
+  const whole = withDemandedReasoning(mergeSameRole(messages), dialect)
+  return mergeSameRole(
+    dialect.imagesBehindResults
+      ? withImagesBehind(unansweredAsText(whole))
+      : unansweredAsText(withImagesBehind(whole))
+  )
 }
 
 /** Strict servers and chat templates refuse a question behind tool results: such a round of calls is sent as text. */

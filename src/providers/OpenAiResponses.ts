@@ -78,7 +78,13 @@ const encodeMessage = (message: ModelMessage, dialect: Dialect): ReadonlyArray<o
       ]
     }
     case "tool":
-      return [{ type: "function_call_output", call_id: message.callId, output: message.text }]
+      return [
+        {
+          type: "function_call_output",
+          call_id: message.callId,
+          output: encodeContent(message.text, imagesOf(message))
+        }
+      ]
   }
 }
 

@@ -22,8 +22,11 @@ export const toolCallsAsText = (message: ModelMessage): ModelMessage => {
       const text = [message.text, ...calls].filter((part) => part !== "").join("\n")
       return { role: "assistant", text, toolCalls: [] }
     }
-    case "tool":
-      return { role: "user", text: `[result of ${message.name}]\n${message.text}` }
+    case "tool": {
+      const { images, name, text } = message
+      const shown = `[result of ${name}]\n${text}`
+      return { role: "user", text: shown, ...(images === undefined ? {} : { images }) }
+    }
   }
 }
 
@@ -129,7 +132,31 @@ const readableCall = (
 }
 
 export const imagesOf = (message: ModelMessage): ReadonlyArray<ModelImage> =>
-  message.role === "user" ? (message.images ?? []) : []
+  message.role === "user" || message.role === "tool" ? (message.images ?? []) : []
+
+const imagesBehind = "[The images in the results above, in their order.]"
+
+/** The messages with the images of results in a message of the user behind these, for protocols that take no images in results. */
+export const withImagesBehind = (messages: ReadonlyArray<ModelMessage>): ReadonlyArray<ModelMessage> => {
+  const sent: Array<ModelMessage> = []
+  let images: ReadonlyArray<ModelImage> = []
+  const release = () => {
+    if (images.length > 0) sent.push({ role: "user", text: imagesBehind, images })
+    images = []
+  }
+  for (const message of messages) {
+    if (message.role === "tool") {
+      const { images: own = [], ...rest } = message
+      sent.push(rest)
+      images = [...images, ...own]
+    } else {
+      release()
+      sent.push(message)
+    }
+  }
+  release()
+  return sent
+}
 
 /** Whether a message can be merged into the one before it. Tool results must follow the message with the calls. */
 const isMergeable = (before: ModelMessage, message: ModelMessage): boolean =>

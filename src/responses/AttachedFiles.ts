@@ -3,7 +3,8 @@ import { type DatabaseUnavailable, FileNotFound, FileNotReady, FileUnreadable } 
 import type { FileId, UserId } from "../domain/Ids.ts"
 import { estimateTokens, beginningWithin } from "../domain/Tokens.ts"
 import { FileStore, type TextSummary } from "../files/FileStore.ts"
-import type { FileReference, GivenItem } from "./IncomingInput.ts"
+import type { FileReference } from "./FunctionItems.ts"
+import type { GivenItem } from "./IncomingInput.ts"
 import { filesOf, type ShowFile } from "./PromptMessages.ts"
 
 /** A file that a message refers to, with as much of its text as was read. */

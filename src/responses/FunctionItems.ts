@@ -2,9 +2,16 @@ import { Effect, Predicate } from "effect"
 import type { ReplayedItem } from "../api/CreateResponse.ts"
 import type { FunctionCall, FunctionCallOutput, InputItem } from "../domain/Conversation.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
-import type { ItemId } from "../domain/Ids.ts"
+import type { FileId, ItemId } from "../domain/Ids.ts"
 import { callIdCharactersMax, type Opaque } from "../domain/ModelCall.ts"
-import { isMessageEntry, isRecalled, type ReadEntry } from "./ResponseRequest.ts"
+import {
+  isMessageEntry,
+  isRecalled,
+  isResult,
+  type ReadEntry,
+  type ReadPart,
+  type ResultEntry
+} from "./ResponseRequest.ts"
 
 /** Calls of the client's functions, and their results, in the input of a request that keeps them. */
 
@@ -13,6 +20,20 @@ export interface GivenResult {
   readonly callId: string
   readonly param: string
 }
+
+/** A file that a message refers to, and where. */
+export interface FileReference {
+  readonly id: FileId
+  readonly param: string
+}
+
+/** The files that a result names. */
+export const filesOfResult = (entry: ReadEntry, path: string): ReadonlyArray<FileReference> =>
+  isResult(entry)
+    ? entry.parts.flatMap((part, position) =>
+        part.type === "input_file" ? [{ id: part.file_id, param: `${path}[${position}].file_id` }] : []
+      )
+    : []
 
 const invalid = (param: string, problem: string) =>
   new InvalidRequest({ param, message: `\`${param}\` ${problem}` })
@@ -36,16 +57,32 @@ const isTextPart = (part: unknown): part is { readonly text: string } =>
   Predicate.hasProperty(part, "type") &&
   (part.type === "input_text" || part.type === "output_text")
 
-const resultField = ({ output }: ReplayedItem, path: string) => {
+type Result = Pick<FunctionCallOutput, "output" | "attached">
+
+/** Its texts, and what else it has. */
+const resultOfParts = ({ parts }: ResultEntry<ReadPart>): Result => {
+  const attached = parts.flatMap((part) => ("text" in part ? [] : [part]))
+  const output = parts.flatMap((part) => ("text" in part ? [part.text] : [])).join("\n")
+  return attached.length === 0 ? { output } : { output, attached }
+}
+
+const resultField = (
+  entry: ReplayedItem | ResultEntry<ReadPart>,
+  path: string
+): Effect.Effect<Result, InvalidRequest> => {
+  const { output } = entry
   const param = `${path}.output`
-  if (Predicate.isString(output)) return Effect.succeed(output)
+  if (isResult(entry)) return Effect.succeed(resultOfParts(entry))
+  if (Predicate.isString(output)) return Effect.succeed({ output })
   if (output === undefined || output === null) return Effect.fail(invalid(param, "is missing."))
   return Array.isArray(output) && output.every(isTextPart)
-    ? Effect.succeed(output.map(({ text }) => text).join("\n"))
+    ? Effect.succeed({ output: output.map(({ text }) => text).join("\n") })
     : Effect.fail(invalid(param, "must be a text, or a list of input_text parts."))
 }
 
-type FunctionEntry = ReplayedItem & { readonly type: "function_call" | "function_call_output" }
+type FunctionEntry = (ReplayedItem | ResultEntry<ReadPart>) & {
+  readonly type: "function_call" | "function_call_output"
+}
 
 export const isFunctionEntry = (entry: ReplayedItem): entry is FunctionEntry =>
   entry.type === "function_call" || entry.type === "function_call_output"
@@ -86,14 +123,14 @@ export const makeFunctionItems = (given: ReadonlyArray<ReadEntry>, nextId: () =>
     Effect.gen(function* () {
       const callId = yield* textField(entry, "call_id", path)
       if (entry.type === "function_call_output") {
-        const output = yield* resultField(entry, path)
+        const result = yield* resultField(entry, path)
         round = null
         const item: FunctionCallOutput = {
           id: nextId(),
           type: "function_call_output",
           status: "completed",
           call_id: callId,
-          output
+          ...result
         }
         return item
       }

@@ -1,6 +1,13 @@
 import { Effect } from "effect"
 import type { Conversations } from "../conversations/Conversations.ts"
-import type { InputItem, StoredImage, StoredItem, StoredTurn } from "../domain/Conversation.ts"
+import {
+  type InputFile,
+  type InputImage,
+  type InputItem,
+  type StoredImage,
+  type StoredItem,
+  type StoredTurn
+} from "../domain/Conversation.ts"
 import type { DatabaseUnavailable } from "../domain/Errors.ts"
 import type { ImageId, UserId } from "../domain/Ids.ts"
 import type { ModelImage } from "../domain/ModelCall.ts"
@@ -40,14 +47,18 @@ export const findImages = (
   )
 }
 
-type MessagePart = (StoredItem & { readonly type: "message" })["content"][number]
+/** The images and files in an item of what was asked. */
+export const attachedTo = (item: StoredItem): ReadonlyArray<InputFile | InputImage> => {
+  if (item.type === "function_call_output") return item.attached ?? []
+  return item.type === "message"
+    ? item.content.flatMap((part) =>
+        part.type === "input_file" || part.type === "input_image" ? [part] : []
+      )
+    : []
+}
 
 const imagePartsOf = (items: ReadonlyArray<StoredItem>) =>
-  items.flatMap((item) =>
-    item.type === "message"
-      ? item.content.flatMap((part: MessagePart) => (part.type === "input_image" ? [part] : []))
-      : []
-  )
+  items.flatMap(attachedTo).flatMap((part) => (part.type === "input_image" ? [part] : []))
 
 /** The images that items name, each once. */
 export const imagesOf = (items: ReadonlyArray<StoredItem>): ReadonlyArray<ImageId> => [
@@ -79,10 +90,10 @@ export const mentionImage = (id: ImageId, images: PromptImages): ReadonlyArray<s
   images.has(id) ? [] : [mention]
 
 export const modelImages = (
-  content: ReadonlyArray<MessagePart>,
+  attached: ReadonlyArray<InputFile | InputImage>,
   images: PromptImages
 ): ReadonlyArray<ModelImage> =>
-  content.flatMap((part) => {
+  attached.flatMap((part) => {
     const image = part.type === "input_image" ? images.get(part.image_id) : undefined
     return image === undefined || part.type !== "input_image"
       ? []

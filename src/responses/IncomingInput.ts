@@ -1,7 +1,6 @@
 import { Effect, Predicate } from "effect"
-import type { Part, ReplayedItem } from "../api/CreateResponse.ts"
+import type { ReplayedItem } from "../api/CreateResponse.ts"
 import {
-  type InputImage,
   type InputItem,
   type InputMessage,
   type McpCall,
@@ -9,14 +8,21 @@ import {
   type StoredItem
 } from "../domain/Conversation.ts"
 import { InvalidRequest, ItemNotFound } from "../domain/Errors.ts"
-import type { FileId, ItemId } from "../domain/Ids.ts"
+import type { ItemId } from "../domain/Ids.ts"
 import { isGroupEnd, mayGiveWay } from "../domain/ProcessorTurns.ts"
-import { type GivenResult, isFunctionEntry, makeFunctionItems } from "./FunctionItems.ts"
+import {
+  type FileReference,
+  filesOfResult,
+  type GivenResult,
+  isFunctionEntry,
+  makeFunctionItems
+} from "./FunctionItems.ts"
 import { resultUnknown } from "./LinkedCalls.ts"
 import {
   isMessageEntry as isMessage,
   isRecalled,
   type ReadEntry,
+  type ReadPart,
   type ReadMediaInput,
   type RecalledEntry
 } from "./ResponseRequest.ts"
@@ -36,19 +42,11 @@ export interface IncomingInput {
   readonly results: ReadonlyArray<GivenResult>
 }
 
-/** A file that a message refers to, and where. */
-export interface FileReference {
-  readonly id: FileId
-  readonly param: string
-}
-
 /** Unknown roles are the user's. Source: wire contract, section 1, roles. */
 const roleOf = (role: string | null | undefined): "user" | "assistant" | "system" => {
   if (role === "assistant") return role
   return role === "system" || role === "developer" ? "system" : "user"
 }
-
-type ReadPart = Part | InputImage
 
 const partsOf = (content: string | ReadonlyArray<ReadPart>): ReadonlyArray<ReadPart> =>
   typeof content === "string" ? [{ type: "input_text", text: content }] : content
@@ -202,6 +200,7 @@ export const readEntries = Effect.fnUntraced(function* (
       entries.push({ kind: "item", item })
       if (item.type === "function_call_output") {
         results.push({ callId: item.call_id, param: `${field}[${index}].call_id` })
+        files.push(...filesOfResult(entry, `${field}[${index}].output`))
       }
       continue
     }

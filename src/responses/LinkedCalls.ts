@@ -1,14 +1,22 @@
 import {
   type FunctionCall,
   type FunctionCallOutput,
+  type InputFile,
+  type InputImage,
   type McpCall,
   type ReasoningItem,
   type StoredItem,
   unknownCall
 } from "../domain/Conversation.ts"
 
+/** A call with its result. */
+export interface RunCall extends McpCall {
+  /** What the result has besides text. */
+  readonly attached?: ReadonlyArray<InputFile | InputImage>
+}
+
 /** An item as prompts show it: a call of the client's function and its result are one, as if the service had run it. */
-export type LinkedItem = Exclude<StoredItem, FunctionCall | FunctionCallOutput>
+export type LinkedItem = Exclude<StoredItem, FunctionCall | FunctionCallOutput | McpCall> | RunCall
 
 /** A turn whose calls stand where their results are known: calls that a later turn answers are the first items of that turn. */
 export interface LinkedTurn {
@@ -20,25 +28,29 @@ export interface LinkedTurn {
 const clientFunctions = "client"
 export const resultUnknown = "The result of this call is not known."
 
-const linked = (call: FunctionCall, output: string | null): McpCall => ({
+/** A result; null where none is known. */
+type Given = Pick<FunctionCallOutput, "output" | "attached"> | null
+
+const linked = (call: FunctionCall, result: Given): RunCall => ({
   id: call.id,
   type: "mcp_call",
-  status: output === null ? "failed" : "completed",
+  status: result === null ? "failed" : "completed",
   server_label: clientFunctions,
   name: call.name || "unknown",
   arguments: call.arguments,
-  output,
-  error: output === null ? resultUnknown : null,
+  output: result === null ? null : result.output,
+  error: result === null ? resultUnknown : null,
   approval_request_id: null,
   ...(call.round === undefined ? {} : { round: call.round }),
-  ...(call.opaque === undefined ? {} : { opaque: call.opaque })
+  ...(call.opaque === undefined ? {} : { opaque: call.opaque }),
+  ...(result?.attached === undefined ? {} : { attached: result.attached })
 })
 
 /** A result whose call is not known any more. */
-const unlinked = ({ id, output }: FunctionCallOutput): McpCall => ({
+const unlinked = (result: FunctionCallOutput): RunCall => ({
   ...linked(
-    { id, type: "function_call", status: "completed", call_id: "", name: "", arguments: "{}" },
-    output
+    { id: result.id, type: "function_call", status: "completed", call_id: "", name: "", arguments: "{}" },
+    result
   ),
   name: unknownCall
 })
@@ -49,7 +61,7 @@ type Call = FunctionCall | McpCall
 interface MovedCall {
   readonly call: Call
   /** Of a function of the client; null as long as it isn't known. */
-  output: string | null
+  result: Given
   readonly thoughts: ReadonlyArray<ReasoningItem>
 }
 
@@ -80,7 +92,7 @@ const roundWith = (call: FunctionCall, items: ReadonlyArray<StoredItem>): Readon
 const answersIn = (turns: ReadonlyArray<ReadonlyArray<StoredItem>>, known: ReadonlyArray<FunctionCall>) => {
   const beforeAll = -1
   const open = new Map(known.map((call) => [call.call_id, { call, turn: beforeAll }]))
-  const results = new Map<StoredItem, string>()
+  const results = new Map<StoredItem, FunctionCallOutput>()
   const entries = new Map<StoredItem, MovedCall & { readonly turn: number }>()
   const moved = new Set<StoredItem>()
   const thoughtsOf = turns.map(thoughtsBefore)
@@ -91,17 +103,17 @@ const answersIn = (turns: ReadonlyArray<ReadonlyArray<StoredItem>>, known: Reado
     for (const one of roundWith(call, turns[from] ?? [])) {
       if (entries.has(one) || results.has(one)) continue
       const thoughts = thoughtsOf[from]?.get(one) ?? []
-      const entry = { call: one, output: null, thoughts, turn }
+      const entry = { call: one, result: null, thoughts, turn }
       entries.set(one, entry)
       firstOf[turn]?.push(entry)
       for (const item of [one, ...thoughts]) moved.add(item)
     }
   }
-  const answerLater = (call: FunctionCall, from: number, turn: number, output: string): void => {
+  const answerLater = (call: FunctionCall, from: number, turn: number, result: FunctionCallOutput): void => {
     if (!entries.has(call)) moveRound(call, from, turn)
     const entry = entries.get(call)
-    if (entry?.turn === turn && entry.output === null) entry.output = output
-    else firstOf[turn]?.push({ call, output, thoughts: [] })
+    if (entry?.turn === turn && entry.result === null) entry.result = result
+    else firstOf[turn]?.push({ call, result, thoughts: [] })
   }
 
   for (const [turn, items] of turns.entries()) {
@@ -111,8 +123,8 @@ const answersIn = (turns: ReadonlyArray<ReadonlyArray<StoredItem>>, known: Reado
       const found = open.get(item.call_id)
       const isOwn = found?.turn === turn
       if (found === undefined || (isOwn && results.has(found.call))) orphans.add(item)
-      else if (isOwn) results.set(found.call, item.output)
-      else answerLater(found.call, found.turn, turn, item.output)
+      else if (isOwn) results.set(found.call, item)
+      else answerLater(found.call, found.turn, turn, item)
     }
   }
   return { results, moved, firstOf, orphans }
@@ -121,9 +133,9 @@ const answersIn = (turns: ReadonlyArray<ReadonlyArray<StoredItem>>, known: Reado
 const byId = ({ call: one }: MovedCall, { call: other }: MovedCall): number =>
   one.id < other.id ? -1 : Number(one.id > other.id)
 
-const movedItems = ({ call, output, thoughts }: MovedCall): ReadonlyArray<LinkedItem> => [
+const movedItems = ({ call, result, thoughts }: MovedCall): ReadonlyArray<LinkedItem> => [
   ...thoughts,
-  call.type === "mcp_call" ? call : linked(call, output)
+  call.type === "mcp_call" ? call : linked(call, result)
 ]
 
 /**
@@ -140,9 +152,9 @@ export const linkCalls = (
     const own = items.flatMap((item): ReadonlyArray<LinkedItem> => {
       if (moved.has(item)) return []
       if (item.type === "function_call") {
-        const output = results.get(item) ?? null
+        const result = results.get(item) ?? null
         // The model didn't write it to its end, and it was never run.
-        return item.status === "failed" && output === null ? [] : [linked(item, output)]
+        return item.status === "failed" && result === null ? [] : [linked(item, result)]
       }
       if (item.type !== "function_call_output") return [item]
       return orphans.has(item) ? [unlinked(item)] : []

@@ -1,5 +1,11 @@
 import { Option, Schema } from "effect"
-import { type McpCall, type StoredItem, unknownCall } from "../domain/Conversation.ts"
+import {
+  type InputFile,
+  type InputImage,
+  type McpCall,
+  type StoredItem,
+  unknownCall
+} from "../domain/Conversation.ts"
 import type { FileId, ItemId } from "../domain/Ids.ts"
 import {
   isSaidByClient,
@@ -11,8 +17,8 @@ import {
 import { estimateMessageTokens, estimateTokens, imagesTokens } from "../domain/Tokens.ts"
 import { toolCallsAsText } from "../providers/SentMessages.ts"
 import type { ToolResult } from "../tools/Toolkit.ts"
-import { mentionImage, modelImages, noImages, type PromptImages } from "./Images.ts"
-import type { LinkedItem, LinkedTurn } from "./LinkedCalls.ts"
+import { attachedTo, mentionImage, modelImages, noImages, type PromptImages } from "./Images.ts"
+import type { LinkedItem, LinkedTurn, RunCall } from "./LinkedCalls.ts"
 
 /** Some servers refuse longer ids, and ids with hyphens. */
 const callIdCharacters = 9
@@ -40,9 +46,9 @@ const sentCall = ({ arguments: args, id, name, opaque, reasoning = [] }: CallMad
   ...(reasoning.length === 0 ? {} : { reasoning })
 })
 
-/** A call and its result. */
+/** A call and its result, with the images that the model sees in it. */
 type CallMade = Pick<McpCall, "id" | "name" | "arguments" | "output" | "error" | "opaque"> &
-  Pick<ToolCall, "reasoning">
+  Pick<ToolCall, "reasoning"> & { readonly images?: ReadonlyArray<ModelImage> }
 
 /** What a model said in one message beside its calls. */
 export interface Said {
@@ -72,24 +78,25 @@ const messageText = (
   images: PromptImages
 ): string =>
   item.content
-    .flatMap((part) => {
-      if (part.type === "input_image") return mentionImage(part.image_id, images)
-      return part.type === "input_file" ? [show(part.file_id)] : [part.text]
-    })
+    .flatMap((part) => ("text" in part ? [part.text] : attachedText([part], show, images)))
     .join("\n")
+
+/** Files, and mentions of the images that the prompt doesn't show. */
+const attachedText = (
+  attached: ReadonlyArray<InputFile | InputImage>,
+  show: ShowFile,
+  images: PromptImages
+): ReadonlyArray<string> =>
+  attached.flatMap((part) =>
+    part.type === "input_file" ? [show(part.file_id)] : mentionImage(part.image_id, images)
+  )
 
 const userMessage = (text: string, images: ReadonlyArray<ModelImage>): ModelMessage =>
   images.length === 0 ? { role: "user", text } : { role: "user", text, images }
 
 /** The files that items refer to, each once. */
 export const filesOf = (items: ReadonlyArray<StoredItem>): ReadonlyArray<FileId> => [
-  ...new Set(
-    items.flatMap((item) =>
-      item.type === "message"
-        ? item.content.flatMap((part) => (part.type === "input_file" ? [part.file_id] : []))
-        : []
-    )
-  )
+  ...new Set(items.flatMap(attachedTo).flatMap((part) => (part.type === "input_file" ? [part.file_id] : [])))
 ]
 
 /** Precedes messages that begin with an answer: some chat templates demand that the user begins. */
@@ -103,13 +110,27 @@ export const begunByUser = (messages: ReadonlyArray<ModelMessage>): ReadonlyArra
 /** The calls of one round and their results. The text before the calls belongs to them. */
 export const roundMessages = (said: Said, calls: ReadonlyArray<CallMade>): ReadonlyArray<ModelMessage> => [
   assistantMessage(said, calls.map(sentCall)),
-  ...calls.map(({ error, id, name, output }): ModelMessage => ({
+  ...calls.map(({ error, id, images = [], name, output }): ModelMessage => ({
     role: "tool",
     callId: callIdOf(id),
     name: sentName(name),
-    text: resultText({ error, output })
+    text: resultText({ error, output }),
+    ...(images.length === 0 ? {} : { images })
   }))
 ]
+
+/** A call of earlier with its result as the model gets it, its files as text. */
+const ranCall = (
+  call: RunCall,
+  reasoning: ReadonlyArray<Reasoning>,
+  show: ShowFile,
+  images: PromptImages
+) => {
+  const { attached = [] } = call
+  const shown = attachedText(attached, show, images)
+  const output = shown.length === 0 ? call.output : [call.output ?? "", ...shown].join("\n").trim()
+  return { ...call, output, reasoning, images: modelImages(attached, images) }
+}
 
 const saidNothing: Said = { text: "", reasoning: [] }
 
@@ -145,10 +166,11 @@ const plainMessages = (
       thought.push({ text: item.text, opaque: item.opaque })
     } else if (item.type === "mcp_call" && item.name !== unknownCall) {
       if (item.round === undefined || calls.at(-1)?.round !== item.round) endRound()
-      calls.push({ ...item, reasoning: takeThought() })
+      calls.push(ranCall(item, takeThought(), show, images))
     } else if (item.type === "mcp_call") {
       endRound()
-      messages.push({ role: "user", text: `[result of an earlier call]\n${resultText(item)}` })
+      const ran = ranCall(item, [], show, images)
+      messages.push(userMessage(`[result of an earlier call]\n${resultText(ran)}`, ran.images))
     } else if (item.type === "message") {
       endRound()
       const text = messageText(item, show, images)
@@ -156,7 +178,7 @@ const plainMessages = (
       if (item.role === "user") thought = []
       messages.push(
         item.role === "user"
-          ? userMessage(text, modelImages(item.content, images))
+          ? userMessage(text, modelImages(attachedTo(item), images))
           : assistantMessage({ text, reasoning: takeThought() }, [])
       )
     }

@@ -2,7 +2,7 @@ import { Context, Effect, Layer, Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { TextExtraction } from "../documents/TextExtraction.ts"
 import type { Caller } from "../domain/Account.ts"
-import type { InputImage, StoredImage } from "../domain/Conversation.ts"
+import type { StoredImage } from "../domain/Conversation.ts"
 import {
   type DatabaseUnavailable,
   FileNotFound,
@@ -26,7 +26,10 @@ import {
   type DocumentPart,
   type ImagePart,
   isMessageEntry,
+  isResult,
+  partsOf,
   type ReadMediaInput,
+  type ReadPart,
   type RequestEntry,
   type RequestPart,
   type ResponseRequest
@@ -73,14 +76,13 @@ interface Found {
 const isMedia = (part: RequestPart): part is ImagePart | DocumentPart =>
   part.type === "input_image" || part.type === "input_document"
 
-const mediaOf = (input: ReadonlyArray<RequestEntry>, field: string): ReadonlyArray<Found> =>
-  input.flatMap((entry, index) =>
-    isMessageEntry(entry) && typeof entry.content !== "string"
-      ? entry.content.flatMap((part, position): ReadonlyArray<Found> =>
-          isMedia(part) ? [{ part, param: `${field}[${index}].content[${position}]` }] : []
-        )
-      : []
-  )
+const mediaOf = (input: ReadonlyArray<RequestEntry>, name: string): ReadonlyArray<Found> =>
+  input.flatMap((entry, index) => {
+    const [field, parts] = partsOf(entry)
+    return parts.flatMap((part, position): ReadonlyArray<Found> =>
+      isMedia(part) ? [{ part, param: `${name}[${index}].${field}[${position}]` }] : []
+    )
+  })
 
 const refused = (param: string, problem: string) =>
   new InvalidRequest({ param, message: `\`${param}\` ${problem}` })
@@ -199,21 +201,17 @@ export class RequestMedia extends Context.Service<
   )
 }
 
-type ReadPart = InputImage | { readonly type: "input_text"; readonly text: string }
-
 /** The entry with what was read in the place of its media. */
 const replaced = (
   entry: RequestEntry,
   read: ReadonlyMap<RequestPart, ReadPart | undefined>
 ): Exclude<ReadMediaInput, string>[number] => {
+  const inPlace = (parts: ReadonlyArray<RequestPart>) =>
+    parts.map((part) => (isMedia(part) ? (read.get(part) ?? nothing) : part))
+  if (isResult(entry)) return { ...entry, parts: inPlace(entry.parts) }
   if (!isMessageEntry(entry)) return entry
   const { content, role, type } = entry
-  if (typeof content === "string") return { type, role, content }
-  return {
-    type,
-    role,
-    content: content.map((part) => (isMedia(part) ? (read.get(part) ?? nothing) : part))
-  }
+  return { type, role, content: typeof content === "string" ? content : inPlace(content) }
 }
 
 const nothing = { type: "input_text", text: "" } as const

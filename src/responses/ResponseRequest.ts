@@ -101,17 +101,34 @@ export interface RecalledEntry extends ReplayedItem {
 export const isRecalled = (entry: object | undefined): entry is RecalledEntry =>
   entry !== undefined && "recalled" in entry
 
-type EntryOf<P> = InputEntry | MessageOf<P> | RecalledEntry
+/** The result of a client's function that is no text alone. No body of `/v1` becomes one. */
+export interface ResultEntry<P> extends ReplayedItem {
+  readonly type: "function_call_output"
+  readonly parts: ReadonlyArray<P>
+}
+
+export const isResult = <P>(entry: EntryOf<P>): entry is ResultEntry<P> => "parts" in entry
+
+type EntryOf<P> = InputEntry | MessageOf<P> | RecalledEntry | ResultEntry<P>
 
 export type RequestEntry = EntryOf<RequestPart>
 
-/** An entry whose images have been read, and whose documents are text. */
-export type ReadEntry = EntryOf<Part | InputImage>
+/** A part whose image has been read, or whose document is text. */
+export type ReadPart = Part | InputImage
+
+/** An entry of such parts. */
+export type ReadEntry = EntryOf<ReadPart>
 export type ReadMediaInput = string | ReadonlyArray<ReadEntry>
 
 /** Replayed reasoning may have content too, but is no message. */
 export const isMessageEntry = <P>(entry: EntryOf<P>): entry is MessageOf<P> =>
   entry.type !== "item_reference" && !isReplayedType(entry.type)
+
+/** The parts of a message or a result, and the field that has them. */
+export const partsOf = (entry: RequestEntry): readonly [field: string, parts: ReadonlyArray<RequestPart>] => {
+  if (isResult(entry)) return ["output", entry.parts]
+  return isMessageEntry(entry) && typeof entry.content !== "string" ? ["content", entry.content] : ["", []]
+}
 
 /** A message to answer, as every interface hands it on. */
 export interface ResponseRequest extends Omit<CreateResponse, "input" | "model" | "stream"> {

@@ -68,16 +68,16 @@ const refusals: ReadonlyArray<Refused> = [
   },
   {
     what: "an item of an unknown type, even with a role",
-    body: { input: [{ type: "custom_tool_call", role: "user", content: "Hi", call_id: "c" }] },
+    body: { input: [{ type: "program", role: "user", content: "Hi", call_id: "c" }] },
     param: "input[0].type",
-    says: ["custom_tool_call", "message, function_call, function_call_output, item_reference, compaction"]
+    says: ["program", "message, item_reference, compaction, function_call, function_call_output"]
   },
   {
     what: "an unknown item of a conversation",
     path: "/openai/v1/conversations",
-    body: { items: [{ type: "computer_call", id: "x" }] },
+    body: { items: [{ type: "program", id: "x" }] },
     param: "items[0].type",
-    says: ["computer_call", "function_call_output"]
+    says: ["program", "function_call_output"]
   },
   {
     what: "a part of an unknown type",
@@ -86,10 +86,26 @@ const refusals: ReadonlyArray<Refused> = [
     says: ["input_audio", "input_text, input_image, input_file, output_text, refusal"]
   },
   {
-    what: "a choice of a custom tool",
+    what: "a choice of a custom tool that there isn't",
     body: { input: "Hi", tool_choice: { type: "custom", name: "f" } },
-    param: "tool_choice.type",
-    says: ["auto, none, required", "function, web_search", "file_search, allowed_tools"]
+    param: "tool_choice",
+    says: ["names nothing that may be called"]
+  },
+  {
+    what: "a choice of a tool that the service doesn't run",
+    body: { input: "Hi", tools: [{ type: "image_generation" }], tool_choice: { type: "image_generation" } },
+    param: "tool_choice",
+    says: ["image_generation", "doesn't run"]
+  },
+  {
+    what: "a demanded call of nothing but tools that the service doesn't run",
+    body: {
+      input: "Hi",
+      tools: [{ type: "code_interpreter", container: { type: "auto" } }],
+      tool_choice: "required"
+    },
+    param: "tool_choice",
+    says: ["code_interpreter", "doesn't run"]
   },
   {
     what: "a choice of a custom tool in a chat",

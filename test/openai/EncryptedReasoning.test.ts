@@ -41,7 +41,7 @@ const script = (...parts: ReadonlyArray<ReadonlyArray<ModelPart>>) =>
 const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(ResponseResource))
 const tools = [{ type: "function", name: "weather", parameters: { type: "object" } }]
 const include = ["reasoning.encrypted_content"]
-const stateless = { store: false, include, tools }
+const stateless = { store: false, include, tools, own_tools: "on" }
 
 const request = Effect.fnUntraced(function* (body: object, user: "alice" | "bob" = "alice") {
   const app = yield* TestApp
@@ -122,13 +122,14 @@ layer(TestApp.layer(), { excludeTestServices: true })("reasoning.encrypted_conte
   it.effect("a stored conversation and a replayed history give the model the same", () =>
     Effect.gen(function* () {
       yield* script(...wholeExchange)
-      const first = yield* answer({ input: "Weather?", tools })
+      const all = { tools, own_tools: "on" }
+      const first = yield* answer({ input: "Weather?", ...all })
       const second = yield* answer({
         previous_response_id: first.id,
         input: resultsOf(first.output),
-        tools
+        ...all
       })
-      yield* answer({ previous_response_id: second.id, input: "Sure?", tools })
+      yield* answer({ previous_response_id: second.id, input: "Sure?", ...all })
       const stored = said(yield* lastMessages)
       assert.deepStrictEqual(stored.slice(1, -1), remembered)
 

@@ -35,6 +35,7 @@ export const fullDialect: Dialect = {
   thoughts: true,
   encryptedReasoning: false,
   reasoningSummary: false,
+  imagesBehindResults: true,
   reasoning: "returned",
   signsCalls: false,
   promptCacheKey: false

@@ -3,9 +3,12 @@ import { FileId } from "../../domain/Ids.ts"
 import { StorableText } from "../../domain/StorableText.ts"
 import { MaxOutputTokens } from "../CreateResponse.ts"
 import { inSteps, withUnknownFields } from "../ReadInSteps.ts"
-import { CallId, Detail, efforts, verbosities } from "./CreateBody.ts"
+import { CallId } from "./CallItems.ts"
+import { efforts, verbosities } from "./CreateBody.ts"
 import { between, FunctionName, JsonObject, Label, maybe, Metadata, only, unsupported } from "./Fields.ts"
+import { Detail } from "./Parts.ts"
 import { givenId } from "./ProfileIds.ts"
+import { OwnTools } from "./Tools.ts"
 
 /** The body of `POST /openai/v1/chat/completions`. Each field is honoured or refused. */
 
@@ -67,13 +70,11 @@ const Instructions = Schema.Struct({
   name
 })
 
-const UserMessage = Schema.Struct({
-  role: Schema.Literal("user"),
-  content: Schema.Union([StorableText, few(UserPart, partsMax, "parts")]).annotate({
-    expected: "a string or a list of parts"
-  }),
-  name
+const userContent = Schema.Union([StorableText, few(UserPart, partsMax, "parts")]).annotate({
+  expected: "a string or a list of parts"
 })
+
+const UserMessage = Schema.Struct({ role: Schema.Literal("user"), content: userContent, name })
 
 const CalledFunction = Schema.Struct({
   id: CallId,
@@ -101,7 +102,7 @@ const AssistantMessage = Schema.Struct({
 const ToolMessage = Schema.Struct({
   role: Schema.Literal("tool"),
   tool_call_id: CallId,
-  content: textContent
+  content: userContent
 })
 
 const roles = "system, developer, user, assistant or tool"
@@ -210,6 +211,7 @@ export const ChatBody = Schema.Struct({
     )
   ),
   tools: maybe(few(FunctionTool, toolsMax, "tools")),
+  own_tools: maybe(OwnTools),
   tool_choice: maybe(ToolChoice),
   parallel_tool_calls: maybe(Schema.Boolean),
   functions: unsupported("send them as `tools` of the type function"),

@@ -1,13 +1,15 @@
 import { Schema } from "effect"
-import { ConversationId, FileId, ItemId, ResponseId } from "../../domain/Ids.ts"
-import { callIdCharactersMax, imageDetails, reasoningEfforts } from "../../domain/ModelCall.ts"
+import { ConversationId, ItemId, ResponseId } from "../../domain/Ids.ts"
+import { reasoningEfforts } from "../../domain/ModelCall.ts"
 import { StorableText } from "../../domain/StorableText.ts"
 import { MaxOutputTokens } from "../CreateResponse.ts"
 import { inSteps } from "../ReadInSteps.ts"
+import { callItems, callItemTypes } from "./CallItems.ts"
 import { CompactionItem } from "./Compaction.ts"
 import { between, FunctionName, JsonObject, Label, maybe, Metadata, only, positiveInteger } from "./Fields.ts"
+import { Part } from "./Parts.ts"
 import { givenId } from "./ProfileIds.ts"
-import { ToolChoice, Tools } from "./Tools.ts"
+import { OwnTools, ToolChoice, Tools } from "./Tools.ts"
 
 /** The body of `POST /openai/v1/responses`: what clients of the OpenAI interface send. Each field is honoured or refused. */
 
@@ -15,83 +17,16 @@ const itemsMax = 10_000
 const partsMax = 10_000
 const includesMax = 32
 
-// Parts.
-
-/** How closely a model is to look; `original` is as close as it can. */
-export const Detail = Schema.Literals([...imageDetails, "original"]).annotate({
-  expected: "auto, low, high or original"
-})
-
-const InputText = Schema.Struct({ type: Schema.Literal("input_text"), text: StorableText })
-
-/** Nothing of it is stored as text, and its length is that of the body at most. */
-const Address = Schema.String.check(Schema.isMinLength(1, { expected: "a string that is not empty" }))
-
-const InputImage = Schema.Struct({
-  type: Schema.Literal("input_image"),
-  image_url: maybe(Address),
-  file_id: maybe(givenId(FileId, "file")),
-  detail: maybe(Detail)
-}).check(
-  Schema.makeFilter(({ file_id, image_url }) => (file_id == null) !== (image_url == null), {
-    expected: "an image with either an `image_url` or a `file_id`"
-  })
-)
-
-const InputFile = Schema.Struct({
-  type: Schema.Literal("input_file"),
-  file_id: maybe(givenId(FileId, "file")),
-  filename: maybe(Label),
-  file_data: maybe(Address),
-  file_url: maybe(Address)
-}).check(
-  Schema.makeFilter(
-    ({ file_data, file_id, file_url }) =>
-      [file_data, file_id, file_url].filter((given) => given != null).length === 1,
-    { expected: "a file with one of `file_id`, `file_data` and `file_url`" }
-  )
-)
-
-const OutputText = Schema.Struct({ type: Schema.Literal("output_text"), text: StorableText })
-
-const Refusal = Schema.Struct({ type: Schema.Literal("refusal"), refusal: StorableText })
-
-const Part = Schema.Union([InputText, InputImage, InputFile, OutputText, Refusal]).annotate({
-  expected: "an input_text, input_image, input_file, output_text or refusal part"
-})
-export type Part = typeof Part.Type
-export const partTypes = ["input_text", "input_image", "input_file", "output_text", "refusal"] as const
+// Items.
 
 const parts = Schema.Array(inSteps(Part)).check(
   Schema.isMaxLength(partsMax, { expected: `a list of at most ${partsMax} parts` })
 )
 
-// Items.
-
 const Message = Schema.Struct({
   type: maybe(Schema.Literal("message")),
   role: Schema.Literals(["user", "assistant", "system", "developer"]),
   content: Schema.Union([StorableText, parts]).annotate({ expected: "a string or a list of parts" })
-})
-
-export const CallId = StorableText.check(
-  Schema.isMinLength(1, { expected: "a string that is not empty" }),
-  Schema.isMaxLength(callIdCharactersMax, { expected: `at most ${callIdCharactersMax} characters` })
-)
-
-const FunctionCall = Schema.Struct({
-  type: Schema.Literal("function_call"),
-  call_id: CallId,
-  name: StorableText,
-  arguments: StorableText
-})
-
-const FunctionCallOutput = Schema.Struct({
-  type: Schema.Literal("function_call_output"),
-  call_id: CallId,
-  output: Schema.Union([StorableText, Schema.Array(inSteps(InputText))]).annotate({
-    expected: "a string or a list of input_text parts"
-  })
 })
 
 const ItemReference = Schema.Struct({
@@ -123,24 +58,21 @@ const ReplayedItem = Schema.Struct({
 
 export const Item = Schema.Union([
   CompactionItem,
-  FunctionCall,
-  FunctionCallOutput,
+  ...callItems,
   ItemReference,
   ReplayedItem,
   Message,
   BareReference
 ]).annotate({
   expected:
-    "a message with a role and content, a function_call, a function_call_output, an item_reference, a compaction, or a replayed item of one of " +
-    `the types ${replayedTypes.join(", ")}`
+    "a message with a role and content, a function_call, a function_call_output, an item_reference, a compaction, or an item of an earlier answer"
 })
 export type Item = typeof Item.Type
 export const itemTypes = [
   "message",
-  "function_call",
-  "function_call_output",
   "item_reference",
   "compaction",
+  ...callItemTypes,
   ...replayedTypes
 ] as const
 
@@ -212,6 +144,7 @@ export const CreateBody = Schema.Struct({
   parallel_tool_calls: maybe(Schema.Boolean),
   tools: maybe(Tools),
   tool_choice: maybe(ToolChoice),
+  own_tools: maybe(OwnTools),
   text: maybe(
     Schema.Struct({
       format: maybe(Format),

@@ -46,6 +46,8 @@ export const ProfileEvent = Schema.Union([
     name: Schema.String,
     arguments: Schema.String
   }),
+  event("response.custom_tool_call_input.delta", { ...inItem, delta: Schema.String }),
+  event("response.custom_tool_call_input.done", { ...inItem, input: Schema.String }),
   event("response.reasoning_summary_part.added", { ...inSummary, part: SummaryPart }),
   event("response.reasoning_summary_text.delta", { ...inSummary, delta: Schema.String }),
   event("response.reasoning_summary_text.done", { ...inSummary, text: Schema.String }),

@@ -45,8 +45,59 @@ const FunctionCall = Schema.Struct({
   status,
   call_id: Schema.String,
   name: Schema.String,
+  namespace: Schema.optionalKey(Schema.String),
   arguments: Schema.String
 }).annotate({ identifier: "FunctionCall", description: "A call of one of the client's own functions." })
+
+const CustomToolCall = Schema.Struct({
+  id: Schema.String,
+  type: Schema.Literal("custom_tool_call"),
+  status,
+  call_id: Schema.String,
+  name: Schema.String,
+  namespace: Schema.optionalKey(Schema.String),
+  input: Schema.String
+}).annotate({ identifier: "CustomToolCall", description: "A call of one of the client's own custom tools." })
+
+const milliseconds = Schema.NullOr(Schema.Int)
+
+const LocalShellCall = Schema.Struct({
+  id: Schema.String,
+  type: Schema.Literal("local_shell_call"),
+  status,
+  call_id: Schema.String,
+  action: Schema.Struct({
+    type: Schema.Literal("exec"),
+    command: Schema.Array(Schema.String),
+    env: Schema.Record(Schema.String, Schema.String),
+    working_directory: Schema.optionalKey(Schema.NullOr(Schema.String)),
+    timeout_ms: Schema.optionalKey(milliseconds)
+  })
+}).annotate({ identifier: "LocalShellCall", description: "Only where the request has the tool local_shell." })
+
+const ShellCall = Schema.Struct({
+  id: Schema.String,
+  type: Schema.Literal("shell_call"),
+  status,
+  call_id: Schema.String,
+  action: Schema.Struct({
+    commands: Schema.Array(Schema.String),
+    timeout_ms: milliseconds,
+    max_output_length: Schema.NullOr(Schema.Int)
+  })
+}).annotate({ identifier: "ShellCall", description: "Only where the request has the tool shell." })
+
+const ApplyPatchCall = Schema.Struct({
+  id: Schema.String,
+  type: Schema.Literal("apply_patch_call"),
+  status,
+  call_id: Schema.String,
+  operation: Schema.Struct({
+    type: Schema.Literals(["create_file", "update_file", "delete_file"]),
+    path: Schema.String,
+    diff: Schema.optionalKey(Schema.String)
+  })
+}).annotate({ identifier: "ApplyPatchCall", description: "Only where the request has the tool apply_patch." })
 
 const WebSearchCall = Schema.Struct({
   id: Schema.String,
@@ -91,7 +142,17 @@ const Reasoning = Schema.Struct({
     "What the model thought, or what the service did by one of its own tools, in words: the type that all clients show."
 })
 
-export const Item = Schema.Union([Message, FunctionCall, WebSearchCall, FileSearchCall, Reasoning]).annotate({
+export const Item = Schema.Union([
+  Message,
+  FunctionCall,
+  CustomToolCall,
+  LocalShellCall,
+  ShellCall,
+  ApplyPatchCall,
+  WebSearchCall,
+  FileSearchCall,
+  Reasoning
+]).annotate({
   identifier: "Item"
 })
 export type Item = typeof Item.Type

@@ -57,7 +57,7 @@ const FunctionCallOutput = Schema.Struct({
   type: Schema.Literal("function_call_output"),
   status: Schema.Literals(["in_progress", "completed", "failed"]),
   call_id: Schema.String,
-  output: Schema.String
+  output: Schema.Union([Schema.String, Schema.Array(Schema.Union([InputText, InputFile, InputImage]))])
 }).annotate({ identifier: "FunctionCallOutput" })
 
 export const StoredItem = Schema.Union([Message, FunctionCallOutput, Item])
