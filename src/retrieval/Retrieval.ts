@@ -1,4 +1,4 @@
-import { Context, Effect, Layer } from "effect"
+import { Array as Arr, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import type { DatabaseUnavailable } from "../domain/Errors.ts"
 import { FairPermits } from "../domain/FairPermits.ts"
@@ -48,11 +48,12 @@ export class Retrieval extends Context.Service<
     ) => Effect.Effect<{ readonly chunks: number }, DatabaseUnavailable>
     /** Removes a file from a project's index; does nothing where it isn't in it. */
     readonly remove: (projectId: ProjectId, fileId: FileId) => Effect.Effect<void, DatabaseUnavailable>
+    /** Searches one project, or several as if they were one; the memberships are those of one user. */
     readonly search: (
-      membership: ProjectMembership,
+      memberships: ProjectMembership | ReadonlyArray<ProjectMembership>,
       query: Query
     ) => Effect.Effect<Found, DatabaseUnavailable>
-    /** What `search` finds, and why. */
+    /** What `search` finds in one project without a filter, and why. */
     readonly explain: (
       membership: ProjectMembership,
       query: Query
@@ -107,8 +108,11 @@ export class Retrieval extends Context.Service<
       )
 
       const search = Effect.fn("Retrieval.search")(
-        ({ projectId, userId }: ProjectMembership, query: Query) =>
-          searches.withPermit(userId ?? operator)(searching.search(projectId, query)),
+        (memberships: ProjectMembership | ReadonlyArray<ProjectMembership>, query: Query) => {
+          const all = Arr.ensure(memberships)
+          const projectIds = [...new Set(all.map(({ projectId }) => projectId))]
+          return searches.withPermit(all[0]?.userId ?? operator)(searching.search(projectIds, query))
+        },
         orUnavailable
       )
 

@@ -31,6 +31,7 @@ import indexWrites from "../../migrations/0029_index_writes.ts"
 import inventedAnswers from "../../migrations/0031_invented_answers.ts"
 import rounds from "../../migrations/0032_rounds.ts"
 import cachedTokens from "../../migrations/0033_cached_tokens.ts"
+import fileAttributes from "../../migrations/0035_file_attributes.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
 import { buildText, thisBuild } from "../settings/Build.ts"
 import { Database } from "./Database.ts"
@@ -68,7 +69,8 @@ const migrations = {
   "0029_index_writes": indexWrites,
   "0031_invented_answers": inventedAnswers,
   "0032_rounds": rounds,
-  "0033_cached_tokens": cachedTokens
+  "0033_cached_tokens": cachedTokens,
+  "0035_file_attributes": fileAttributes
 }
 
 const numberOf = (name: string): number => Number.parseInt(name, 10)

@@ -1,4 +1,4 @@
-import { Context, Deferred, Effect, Layer, Schema } from "effect"
+import { Array as Arr, Context, Deferred, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { FileId } from "../../src/domain/Ids.ts"
 import { type IndexedFile, Retrieval } from "../../src/retrieval/Retrieval.ts"
@@ -106,7 +106,18 @@ export class ScriptedRetrieval extends Context.Service<
             orUnavailable(
               sql`DELETE FROM scripted_index WHERE project_id = ${projectId}::uuid AND file_id = ${fileId}::uuid`
             ).pipe(Effect.asVoid),
-          search: ({ projectId }, query) => orUnavailable(search(projectId, query)),
+          search: (memberships, query) =>
+            orUnavailable(
+              Effect.map(
+                Effect.forEach(Arr.ensure(memberships), ({ projectId }) => search(projectId, query)),
+                (found) => ({
+                  hits: found.flatMap(({ hits }) => hits),
+                  nothing: found.some(({ hits }) => hits.length > 0)
+                    ? null
+                    : (found[0]?.nothing ?? "no_files")
+                })
+              )
+            ),
           explain: ({ projectId }, query) =>
             orUnavailable(search(projectId, query)).pipe(
               Effect.map((found) => ({

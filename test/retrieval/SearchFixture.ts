@@ -4,6 +4,7 @@ import { SqlClient } from "effect/sql"
 import { ProjectId, type UserId } from "../../src/domain/Ids.ts"
 import { Policy } from "../../src/plans/Policy.ts"
 import { type IndexedFile, Retrieval } from "../../src/retrieval/Retrieval.ts"
+import type { Query } from "../../src/retrieval/search/Searching.ts"
 import { AppConfig } from "../../src/settings/AppConfig.ts"
 import { policyLayer } from "../auth/AccountsFixture.ts"
 import { testConfig } from "../support/TestConfig.ts"
@@ -62,6 +63,13 @@ export const addFile = Effect.fnUntraced(function* (corpus: Corpus, text: string
 export const search = Effect.fnUntraced(function* ({ projectId }: Corpus, text: string, limit = 20) {
   const membership = yield* (yield* Policy).projectOfOperator(projectId)
   return yield* (yield* Retrieval).search(membership, { text, limit })
+})
+
+/** In several projects, as the operator. */
+export const searchAll = Effect.fnUntraced(function* (corpora: ReadonlyArray<Corpus>, query: Query) {
+  const policy = yield* Policy
+  const memberships = yield* Effect.forEach(corpora, ({ projectId }) => policy.projectOfOperator(projectId))
+  return yield* (yield* Retrieval).search(memberships, query)
 })
 
 export const explain = Effect.fnUntraced(function* ({ projectId }: Corpus, text: string, limit = 20) {

@@ -1,7 +1,6 @@
 import { Effect } from "effect"
 import { type Hit, hitOf } from "./Hit.ts"
-import type { Collection } from "./Ranking.ts"
-import type { SearchTable } from "./SearchTable.ts"
+import type { JointIndex } from "./JointIndex.ts"
 
 /** A hit, and the positions of its chunks. */
 interface Known {
@@ -64,8 +63,7 @@ const withoutOverlaps = (hits: ReadonlyArray<Hit>): ReadonlyArray<Hit> => {
  * chunks before and behind the hits, those of the best first.
  */
 export const withBesides = Effect.fnUntraced(function* (
-  table: SearchTable,
-  index: Collection & { readonly id: number },
+  index: JointIndex,
   best: ReadonlyArray<Known>,
   characters: number
 ) {
@@ -78,8 +76,8 @@ export const withBesides = Effect.fnUntraced(function* (
   ) {
     const wanted = [...new Set(positions)].filter((position) => !known.has(position))
     if (wanted.length === 0) return []
-    const places = yield* table.places(index.id, wanted)
-    const passages = yield* table.passages(index.id, [...new Set(places.map(({ base }) => base))])
+    const places = yield* index.places(wanted)
+    const passages = yield* index.passages([...new Set(places.map(({ base }) => base))])
     return places.flatMap((place): ReadonlyArray<Hit> => {
       const neighbor = neighbors.get(place.position)
       // The last chunk of a file is followed by the first one of another.
@@ -89,8 +87,8 @@ export const withBesides = Effect.fnUntraced(function* (
     })
   })
 
-  if (index.chunks * wholeChunkCharactersMin <= characters && (yield* table.length(index.id)) <= characters) {
-    const rest = yield* read(yield* table.positions(index.id, index.chunks), new Map())
+  if (index.chunks * wholeChunkCharactersMin <= characters && (yield* index.length) <= characters) {
+    const rest = yield* read(yield* index.positions(index.chunks), new Map())
     return withoutOverlaps([...hits, ...rest])
   }
   const room = characters - charactersOf(hits)

@@ -1,3 +1,4 @@
+import type { FileAttributes } from "../../domain/FileAttributes.ts"
 import type { FileId } from "../../domain/Ids.ts"
 import type { Joined } from "./Ranking.ts"
 import type { Passage } from "./SearchTable.ts"
@@ -17,6 +18,8 @@ export interface Hit {
   /** The file's text from `start` to `end`, unchanged. */
   readonly text: string
   readonly score: number
+  /** Of the file, where they are asked for. */
+  readonly attributes?: FileAttributes
 }
 
 /** A passage from its parts, whose texts may stand in several rows. */

@@ -117,19 +117,41 @@ const tellingWordsMax = 6
 /** Among fewer chunks the frequency of a word means little, and nothing counts as noise. */
 const judgedChunksMin = 100
 
-/** About what a chunk would score that is all about the question; words that the index doesn't have count as rare ones. */
-export const scoreMax = (
+/** The weights of a question's most telling words; words that the index doesn't have count as rare ones. */
+const tellingWeights = (
   terms: ReadonlyArray<QueryTerm>,
   unknownWords: number,
   { chunks }: Collection
-): number => {
-  if (chunks < judgedChunksMin) return 0
+): ReadonlyArray<number> => {
   const words = new Map(terms.flatMap(({ isWhole, weight, word }) => (isWhole ? [[word, weight]] : [])))
   return [...words.values(), ...Array.from({ length: unknownWords }, () => idfOf(chunks, 0))]
     .toSorted((one, other) => other - one)
     .slice(0, tellingWordsMax)
-    .reduce((sum, weight) => sum + weight * frequencyFactor, 0)
 }
+
+/** About what a chunk would score that is all about the question. */
+export const scoreMax = (
+  terms: ReadonlyArray<QueryTerm>,
+  unknownWords: number,
+  collection: Collection
+): number =>
+  collection.chunks < judgedChunksMin
+    ? 0
+    : tellingWeights(terms, unknownWords, collection).reduce(
+        (sum, weight) => sum + weight * frequencyFactor,
+        0
+      )
+
+/** About what a chunk of the usual length scores that says each of the question's words once. */
+export const tellingWeight = (
+  terms: ReadonlyArray<QueryTerm>,
+  unknownWords: number,
+  collection: Collection
+): number => tellingWeights(terms, unknownWords, collection).reduce((sum, weight) => sum + weight, 0)
+
+/** A score by words from 0 to 1: 0.5 for half of that weight, and two thirds for all of it. */
+export const shareOfScore = (score: number, weight: number): number =>
+  score <= 0 ? 0 : score / (score + weight / 2)
 
 /** Chunks of one file that follow each other, as one passage. */
 export interface Joined {

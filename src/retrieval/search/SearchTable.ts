@@ -1,8 +1,10 @@
 import { Effect, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
+import { type AttributeFilter, FileAttributes } from "../../domain/FileAttributes.ts"
 import { FileId, type ProjectId } from "../../domain/Ids.ts"
 import { rowAs, rowsAs } from "../../sql/rows.ts"
 import { frequencyBits, frequencyMax, lengthBits, lengthMax } from "../index/Postings.ts"
+import { conditionOf, positionsOf } from "./AttributeConditions.ts"
 
 /** A term that is looked for. */
 export interface Weighted {
@@ -50,6 +52,7 @@ const Beginning = Schema.Struct({ beginning: Schema.String, terms: Schema.Array(
 const Position = Schema.Struct({ position: Schema.Int })
 const Terms = Schema.Tuple([Schema.Struct({ terms: Schema.Array(Schema.String) })])
 const Length = Schema.Tuple([Schema.Struct({ characters: Schema.Int })])
+const Noted = Schema.Struct({ fileId: FileId, attributes: FileAttributes })
 const Corpora = Schema.Tuple([Schema.Struct({ files: Schema.Boolean, pending: Schema.Boolean })])
 
 const numbers = (values: ReadonlyArray<number>): string => `{${values.join(",")}}`
@@ -93,7 +96,13 @@ const makeScores = (sql: SqlClient.SqlClient) => {
   const frequency = sql.literal(`((packed >> ${lengthBits}) & ${frequencyMax})`)
   const length = sql.literal(`(packed & ${lengthMax})`)
 
-  const scores = (indexId: number, terms: ReadonlyArray<Weighted>, { base, perToken }: Saturation) =>
+  /** Those of the positions in `among` only, unless it is null. */
+  const scores = (
+    indexId: number,
+    terms: ReadonlyArray<Weighted>,
+    { base, perToken }: Saturation,
+    among: Statement.Fragment | null = null
+  ) =>
     sql`SELECT asked.term, ${position} AS position,
         asked.weight * ${frequency} / (${frequency} + ${base}::float8 + ${perToken}::float8 * ${length}) AS score
       FROM unnest(${terms.map(({ term }) => term)}::text[], ${numbers(terms.map(({ weight }) => weight))}::float8[])
@@ -101,7 +110,8 @@ const makeScores = (sql: SqlClient.SqlClient) => {
       CROSS JOIN LATERAL (
         SELECT base, postings FROM retrieval_postings WHERE index_id = ${indexId} AND term = asked.term OFFSET 0
       ) AS row
-      CROSS JOIN LATERAL unnest(row.postings) AS packed`
+      CROSS JOIN LATERAL unnest(row.postings) AS packed
+      ${among === null ? sql.literal("") : sql`WHERE ${among} @> ${position}`}`
 
   /**
    * The scores of chunks whose positions `asked` has. `IS TRUE` keeps the planner from making a join of it: it may take the positions to
@@ -129,12 +139,24 @@ const corpusOf = (sql: SqlClient.SqlClient, projectId: ProjectId) =>
     Effect.map(([row]) => row)
   )
 
+/** The attributes of some files. Of a file that several of the projects have, they are those by which the filter leaves it. */
+const attributesOf = (
+  sql: SqlClient.SqlClient,
+  projectIds: ReadonlyArray<ProjectId>,
+  fileIds: ReadonlyArray<FileId>,
+  filter: AttributeFilter | null
+) =>
+  sql`SELECT DISTINCT ON (file_id) file_id, attributes FROM project_files AS corpus
+    WHERE project_id = ANY (${projectIds}::uuid[]) AND file_id = ANY (${fileIds}::uuid[])
+      ${filter === null ? sql.literal("") : sql`AND ${conditionOf(sql, filter)}`}
+    ORDER BY file_id, project_id`.pipe(rowsAs(Noted))
+
 /** The length of an index's texts; what two chunks share counts once. */
-const lengthOf = (sql: SqlClient.SqlClient, indexId: number) =>
+const lengthOf = (sql: SqlClient.SqlClient, indexId: number, isAmong: Statement.Fragment) =>
   sql`SELECT coalesce(sum(last - greatest(first, before)), 0)::int AS characters FROM (
       SELECT starts[1] AS first, ends[cardinality(ends)] AS last,
         lag(ends[cardinality(ends)]) OVER (PARTITION BY file_id ORDER BY base) AS before
-      FROM retrieval_passages WHERE index_id = ${indexId}
+      FROM retrieval_passages WHERE index_id = ${indexId} ${isAmong}
     ) AS rows`.pipe(
     Effect.flatMap(Schema.decodeUnknownEffect(Length)),
     Effect.map(([row]) => row.characters)
@@ -147,6 +169,10 @@ const lengthOf = (sql: SqlClient.SqlClient, indexId: number) =>
 export const makeSearchTable = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { scores, scoresAmong } = makeScores(sql)
+  const amongOf = (indexId: number, filter: AttributeFilter | null) =>
+    filter === null ? null : positionsOf(sql, indexId, filter)
+  const isAmong = (indexId: number, filter: AttributeFilter | null) =>
+    filter === null ? sql.literal("") : sql`AND ${positionsOf(sql, indexId, filter)} @> base`
 
   const index = (projectId: ProjectId) =>
     sql`SELECT id, chunks, tokens::float8 AS tokens, languages FROM retrieval_indexes
@@ -209,10 +235,11 @@ export const makeSearchTable = Effect.gen(function* () {
     indexId: number,
     terms: { readonly rare: ReadonlyArray<Weighted>; readonly common: ReadonlyArray<Weighted> },
     saturation: Saturation,
-    { candidates, limit }: { readonly candidates: number; readonly limit: number }
+    { candidates, limit }: { readonly candidates: number; readonly limit: number },
+    filter: AttributeFilter | null = null
   ) =>
     sql`WITH rare AS MATERIALIZED (
-        SELECT position, sum(score) AS score FROM (${scores(indexId, terms.rare, saturation)}) AS scored
+        SELECT position, sum(score) AS score FROM (${scores(indexId, terms.rare, saturation, amongOf(indexId, filter))}) AS scored
         GROUP BY position ORDER BY score DESC, position LIMIT ${candidates}
       ), every AS MATERIALIZED (
         SELECT position, sum(score) AS score FROM (
@@ -223,10 +250,10 @@ export const makeSearchTable = Effect.gen(function* () {
       ${placed(indexId, sql`every AS asked`)} ORDER BY asked.score DESC, asked.position`.pipe(rowsAs(Scored))
 
   /** The chunks of an index in the order in which they were added. */
-  const positions = (indexId: number, limit: number) =>
+  const positions = (indexId: number, limit: number, filter: AttributeFilter | null = null) =>
     sql`SELECT base + at::int - 1 AS position
       FROM retrieval_passages CROSS JOIN LATERAL unnest(starts) WITH ORDINALITY AS chunk (start, at)
-      WHERE index_id = ${indexId} ORDER BY position LIMIT ${limit}`.pipe(
+      WHERE index_id = ${indexId} ${isAmong(indexId, filter)} ORDER BY position LIMIT ${limit}`.pipe(
       rowsAs(Position),
       Effect.map((rows) => rows.map((row) => row.position))
     )
@@ -245,8 +272,14 @@ export const makeSearchTable = Effect.gen(function* () {
     positions,
     passages,
     ...makeTermLists(sql),
-    length: (indexId: number) => lengthOf(sql, indexId),
-    corpus: (projectId: ProjectId) => corpusOf(sql, projectId)
+    length: (indexId: number, filter: AttributeFilter | null = null) =>
+      lengthOf(sql, indexId, isAmong(indexId, filter)),
+    corpus: (projectId: ProjectId) => corpusOf(sql, projectId),
+    attributes: (
+      projectIds: ReadonlyArray<ProjectId>,
+      fileIds: ReadonlyArray<FileId>,
+      filter: AttributeFilter | null
+    ) => attributesOf(sql, projectIds, fileIds, filter)
   }
 })
 

@@ -1,10 +1,12 @@
 import { Effect } from "effect"
+import type { AttributeFilter } from "../../domain/FileAttributes.ts"
 import type { ProjectId } from "../../domain/Ids.ts"
 import type { Analysis, AnalyzedQuery } from "../analysis/Analysis.ts"
 import { fuse, comparedMax, type Semantic } from "../vectors/Semantic.ts"
 import type { Vector } from "../vectors/VectorTable.ts"
 import { withBesides } from "./Besides.ts"
 import { type Hit, hitOf } from "./Hit.ts"
+import { type JointIndex, openIndexes } from "./JointIndex.ts"
 import { type Gain, gainsOf, pairsOf } from "./Proximity.ts"
 import {
   aboveFloor,
@@ -16,10 +18,12 @@ import {
   queryTerms,
   type QueryTerm,
   saturationOf,
-  scoreMax
+  scoreMax,
+  shareOfScore,
+  tellingWeight
 } from "./Ranking.ts"
 import type { Place, Scored, SearchTable } from "./SearchTable.ts"
-import { type Index, lookUp } from "./WordLookup.ts"
+import { lookUp } from "./WordLookup.ts"
 
 /** Chunks that are looked at for each hit that is wanted: some are joined, and some repeat others. */
 const chunksPerHit = 3
@@ -35,6 +39,13 @@ export interface Query {
    * what stands before and behind the hits.
    */
   readonly characters?: number
+  /** Only files that it leaves are searched, and chosen from. */
+  readonly filter?: AttributeFilter | null
+  /**
+   * Asks for hits with the attributes of their files, and with scores from 0 to 1 in place of those that only one search can be compared by:
+   * a passage with half of what is asked for has about 0.5. Those below `scoreMin` are no hits.
+   */
+  readonly rated?: { readonly scoreMin: number }
 }
 
 export interface Found {
@@ -56,6 +67,8 @@ interface ByWords {
   readonly scored: ReadonlyArray<Scored>
   /** The first of them. */
   readonly telling: ReadonlyArray<Scored>
+  /** That of the words that were asked for. */
+  readonly weight: number
 }
 
 interface RankedHit {
@@ -83,45 +96,53 @@ const shareOf = (place: Place, language: string | null): number =>
 
 /** The best chunks of files that still exist: exactly in small collections, and in large ones nearly always. */
 const scoredOf = Effect.fnUntraced(function* (
-  table: SearchTable,
-  index: Index,
+  index: JointIndex,
   terms: ReadonlyArray<QueryTerm>,
   language: string | null,
   wanted: number
 ) {
   const weighted = terms.map(({ term, weight }) => ({ term, weight: weight * frequencyFactor }))
-  const telling = tellingTerms(terms)
-  const parts = { rare: weighted.slice(0, telling), common: weighted.slice(telling) }
+  const isFiltered = index.parts.some(({ filter }) => filter !== null)
+  let telling = tellingTerms(terms)
   const saturation = saturationOf(index)
   const postings = terms.reduce((sum, { chunks }) => sum + chunks, 0)
   let candidates = candidatesMax
   let limit = wanted
   while (true) {
-    const found = yield* table.best(index.id, parts, saturation, { candidates, limit })
-    if (found.length > 0) {
+    const parts = { rare: weighted.slice(0, telling), common: weighted.slice(telling) }
+    const found = yield* index.best(parts, saturation, { candidates, limit })
+    if (isFiltered && found.length < wanted && telling < terms.length) {
+      // The rare terms may all be in files that the filter leaves out.
+      telling = terms.length
+    } else if (found.length > 0) {
       return found
         .map((one): Scored => ({ ...one, score: one.score * shareOf(one, language) }))
         .toSorted((one, other) => other.score - one.score || one.position - other.position)
+    } else {
+      // They may all be of deleted files, which are not removed yet.
+      if (limit >= postings) return []
+      if (limit === candidates) candidates *= candidatesGrowth
+      limit = candidates
     }
-    // They may all be of deleted files, which are not removed yet.
-    if (limit >= postings) return []
-    if (limit === candidates) candidates *= candidatesGrowth
-    limit = candidates
   }
 })
 
 /** The best chunks by words, best first; of them, `telling` have enough of the words. */
 const byWords = Effect.fnUntraced(function* (
   analysis: Analysis,
-  table: SearchTable,
-  index: Index,
+  index: JointIndex,
   { language, words: asked }: AnalyzedQuery,
   wanted: number
 ) {
-  const { frequencies, unknownWords, words } = yield* lookUp(analysis, table, index, asked, language)
+  const { frequencies, unknownWords, words } = yield* lookUp(analysis, index, asked, language)
   const terms = queryTerms(words, frequencies, index)
-  const scored = terms.length === 0 ? [] : yield* scoredOf(table, index, terms, language, wanted)
-  return { terms, scored, telling: aboveFloor(scored, scoreMax(terms, unknownWords, index)) }
+  const scored = terms.length === 0 ? [] : yield* scoredOf(index, terms, language, wanted)
+  return {
+    terms,
+    scored,
+    telling: aboveFloor(scored, scoreMax(terms, unknownWords, index)),
+    weight: tellingWeight(terms, unknownWords, index)
+  }
 })
 
 /** Chunks, best first. */
@@ -129,28 +150,34 @@ interface Ordered {
   readonly scored: ReadonlyArray<Scored>
   /** What a score by words is multiplied by in theirs. */
   readonly scale: number
+  /** Of a score, as a part of what it could be. */
+  readonly rate: (score: number) => number
 }
 
-const byWordsAlone = ({ telling }: Pick<ByWords, "telling">): Ordered => ({ scored: telling, scale: 1 })
+const byWordsAlone = ({ telling, weight }: Pick<ByWords, "telling" | "weight">): Ordered => ({
+  scored: telling,
+  scale: 1,
+  rate: (score) => shareOfScore(score, weight)
+})
 
 /** The chunks in the order of words and of meaning together, and with those that only mean what is asked for. */
 const withMeaning = Effect.fnUntraced(function* (
-  table: SearchTable,
-  index: Index,
-  { scored, telling }: ByWords,
+  index: JointIndex,
+  { scored, telling, weight: asked }: ByWords,
   { compare, weight }: Semantic,
   vector: Vector
 ) {
   const lexical = telling.map(({ position }) => position)
   const others = scored.slice(telling.length).map(({ position }) => position)
   const cosines = yield* compare(index, lexical, others, vector)
-  if (cosines.size === 0) return byWordsAlone({ telling })
+  if (cosines.size === 0) return byWordsAlone({ telling, weight: asked })
   const known = new Map<number, Place>(scored.map((one) => [one.position, one]))
   const unknown = [...cosines.keys()].filter((position) => !known.has(position))
-  for (const place of yield* table.places(index.id, unknown)) known.set(place.position, place)
+  for (const place of yield* index.places(unknown)) known.set(place.position, place)
   const { fused, scale } = fuse(telling, cosines, weight)
   return {
     scale,
+    rate: (score) => Math.min(1, score),
     scored: fused.flatMap(({ position, score }): ReadonlyArray<Scored> => {
       const place = known.get(position)
       return place === undefined ? [] : [{ ...place, score }]
@@ -159,22 +186,18 @@ const withMeaning = Effect.fnUntraced(function* (
 })
 
 /** Why a search in the project finds nothing. */
-const reasonOf = Effect.fnUntraced(function* (table: SearchTable, projectId: ProjectId) {
-  const { files, pending } = yield* table.corpus(projectId)
-  if (!files) return "no_files" as const
-  return pending ? ("still_indexing" as const) : ("no_match" as const)
+const reasonOf = Effect.fnUntraced(function* (table: SearchTable, projectIds: ReadonlyArray<ProjectId>) {
+  const corpora = yield* Effect.forEach(projectIds, table.corpus)
+  if (!corpora.some(({ files }) => files)) return "no_files" as const
+  return corpora.some(({ pending }) => pending) ? ("still_indexing" as const) : ("no_match" as const)
 })
 
 /** What each term adds to the score of each hit. */
-const contributionsOf = Effect.fnUntraced(function* (
-  table: SearchTable,
-  index: Index,
-  { hits, terms }: Ranked
-) {
+const contributionsOf = Effect.fnUntraced(function* (index: JointIndex, { hits, terms }: Ranked) {
   if (hits.length === 0) return []
   const weighted = terms.map(({ term, weight }) => ({ term, weight: weight * frequencyFactor }))
   const held = hits.flatMap(({ positions }) => positions)
-  const parts = yield* table.contributions(index.id, weighted, saturationOf(index), held)
+  const parts = yield* index.contributions(weighted, saturationOf(index), held)
   return hits.map(({ gains, positions, share }) =>
     parts
       .filter(({ position }) => positions.includes(position))
@@ -184,27 +207,40 @@ const contributionsOf = Effect.fnUntraced(function* (
   )
 })
 
+/** The hits with the attributes of their files. */
+const withAttributes = Effect.fnUntraced(function* (
+  table: SearchTable,
+  projectIds: ReadonlyArray<ProjectId>,
+  filter: AttributeFilter | null,
+  hits: ReadonlyArray<Hit>
+) {
+  const ids = [...new Set(hits.map(({ fileId }) => fileId))]
+  const rows = ids.length === 0 ? [] : yield* table.attributes(projectIds, ids, filter)
+  const known = new Map(rows.map(({ attributes, fileId }) => [fileId, attributes]))
+  return hits.map((hit): Hit => ({ ...hit, attributes: known.get(hit.fileId) ?? {} }))
+})
+
 /** The search by words; and by meaning, unless `semantic` is null. */
 export const makeSearching = (analysis: Analysis, table: SearchTable, semantic: Semantic | null) => {
-  const ranked = Effect.fnUntraced(function* (index: Index, { limit, text }: Query) {
+  const ranked = Effect.fnUntraced(function* (index: JointIndex, { limit, rated, text }: Query) {
     const asked = yield* analysis.query(text, index.languages)
     if (asked.words.length === 0 || limit < 1 || index.chunks === 0) return nothingRanked
     const wanted = Math.ceil(limit * chunksPerHit)
     const [found, vector] = yield* Effect.all(
       [
-        byWords(analysis, table, index, asked, semantic === null ? wanted : Math.max(wanted, comparedMax)),
+        byWords(analysis, index, asked, semantic === null ? wanted : Math.max(wanted, comparedMax)),
         semantic === null ? Effect.succeed(null) : semantic.question(text)
       ],
       { concurrency: 2 }
     )
     const { terms } = found
-    const { scale, scored } =
+    const { rate, scale, scored } =
       semantic === null || vector === null
         ? byWordsAlone(found)
-        : yield* withMeaning(table, index, found, semantic, vector)
+        : yield* withMeaning(index, found, semantic, vector)
     const joined = joinNeighbors(scored.slice(0, wanted)).slice(0, Math.ceil(limit * textsPerHit))
     const bases = new Set(joined.flatMap(({ parts }) => parts.map(({ base }) => base)))
-    const passages = yield* table.passages(index.id, [...bases])
+    const passages = yield* index.passages([...bases])
     const pairs = pairsOf(
       asked.words.map((word) => word.text),
       terms
@@ -216,30 +252,34 @@ export const makeSearching = (analysis: Analysis, table: SearchTable, semantic: 
         const gains = gainsOf(hit.text, pairs).map((gain) => ({ ...gain, score: gain.score * share }))
         const score = gains.reduce((sum, gain) => sum + gain.score, hit.score)
         const positions = one.parts.map(({ position }) => position)
-        return { hit: { ...hit, score }, text: hit.text, positions, share, gains }
+        const shown = rated === undefined ? score : rate(score)
+        return { hit: { ...hit, score: shown }, text: hit.text, positions, share, gains }
       })
+      .filter(({ hit }) => rated === undefined || hit.score >= rated.scoreMin)
       .toSorted((one, other) => other.hit.score - one.hit.score)
     return { terms, hits: withoutRepetitions(hits, limit) }
   })
 
-  const search = Effect.fnUntraced(function* (projectId: ProjectId, query: Query) {
-    const index = yield* table.index(projectId)
-    const { hits: best } = index === undefined ? nothingRanked : yield* ranked(index, query)
-    const hits = index === undefined ? [] : yield* withBesides(table, index, best, query.characters ?? 0)
-    const found: Found = { hits, nothing: hits.length > 0 ? null : yield* reasonOf(table, projectId) }
-    return found
+  const search = Effect.fnUntraced(function* (projectIds: ReadonlyArray<ProjectId>, query: Query) {
+    const { characters = 0, filter = null, rated } = query
+    const index = yield* openIndexes(table, projectIds, filter)
+    const { hits: best } = yield* ranked(index, query)
+    const found = index.parts.length === 0 ? [] : yield* withBesides(index, best, characters)
+    const hits = rated === undefined ? found : yield* withAttributes(table, projectIds, filter, found)
+    const nothing = hits.length > 0 ? null : yield* reasonOf(table, projectIds)
+    return { hits, nothing } satisfies Found
   })
 
   const explain = Effect.fnUntraced(function* (projectId: ProjectId, query: Query) {
-    const index = yield* table.index(projectId)
-    const found = index === undefined ? nothingRanked : yield* ranked(index, query)
+    const index = yield* openIndexes(table, [projectId], null)
+    const found = yield* ranked(index, query)
     const explained: Explained = {
       hits: found.hits.map(({ hit }) => hit),
-      nothing: found.hits.length > 0 ? null : yield* reasonOf(table, projectId),
-      chunks: index?.chunks ?? 0,
-      languages: index?.languages ?? [],
+      nothing: found.hits.length > 0 ? null : yield* reasonOf(table, [projectId]),
+      chunks: index.chunks,
+      languages: index.languages,
       terms: found.terms,
-      contributions: index === undefined ? [] : yield* contributionsOf(table, index, found)
+      contributions: yield* contributionsOf(index, found)
     }
     return explained
   })

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import type { Analysis, QueryWord } from "../analysis/Analysis.ts"
-import type { Collection, FoundWord } from "./Ranking.ts"
-import type { SearchTable } from "./SearchTable.ts"
+import type { JointIndex } from "./JointIndex.ts"
+import type { FoundWord } from "./Ranking.ts"
 import { correctedCharactersMin, correctionsMax, lengthsOf, nearestOf } from "./Spelling.ts"
 
 /** Words of a question that are corrected or taken apart; and terms that are looked through for one. */
@@ -32,17 +32,8 @@ const compoundsMax = 10
 /** Endings that join two words. */
 const joints = ["", "s", "es", "n", "en", "e"]
 
-export interface Index extends Collection {
-  readonly id: number
-  readonly languages: ReadonlyArray<string>
-}
-
 /** For each word that the index doesn't have, the terms that it may have been meant for, if any. */
-const correct = Effect.fnUntraced(function* (
-  table: SearchTable,
-  index: Index,
-  words: ReadonlyArray<QueryWord>
-) {
+const correct = Effect.fnUntraced(function* (index: JointIndex, words: ReadonlyArray<QueryWord>) {
   if (words.length === 0) return []
   const asked = words.map((word) => ({
     word,
@@ -53,7 +44,7 @@ const correct = Effect.fnUntraced(function* (
   const neighbors = new Map<string, ReadonlyArray<string>>()
   for (const [prefix, alike] of Map.groupBy(asked, (one) => one.prefix)) {
     const like = { prefix, ...lengthsOf(alike.flatMap(({ forms }) => forms)) }
-    neighbors.set(prefix, yield* table.neighbors(index.id, like, neighborsMax))
+    neighbors.set(prefix, yield* index.neighbors(like, neighborsMax))
   }
   const found: Array<{ readonly word: QueryWord; readonly near: ReturnType<typeof nearestOf> }> = []
   for (const { forms, prefix, word } of asked) {
@@ -61,9 +52,7 @@ const correct = Effect.fnUntraced(function* (
     yield* Effect.yieldNow
   }
   const near = [...new Set(found.flatMap((one) => one.near?.terms ?? []))]
-  const chunks = new Map(
-    (near.length === 0 ? [] : yield* table.frequencies(index.id, near)).map((one) => [one.term, one.chunks])
-  )
+  const chunks = near.length === 0 ? new Map<string, number>() : yield* index.frequencies(near)
   return found.flatMap((one): ReadonlyArray<FoundWord> => {
     if (one.near === null) return []
     // Of terms that are as near, people mean the frequent ones.
@@ -90,19 +79,14 @@ const cutsOf = (word: string): ReadonlyArray<readonly [string, string]> =>
 /** A word that the index doesn't have, as two that it has. */
 const takeApart = Effect.fnUntraced(function* (
   analysis: Analysis,
-  table: SearchTable,
-  index: Index,
+  index: JointIndex,
   language: string,
   word: QueryWord
 ) {
   const cuts = cutsOf(word.text)
   if (cuts.length === 0) return []
   const stems = yield* analysis.stemsOf(language, [...new Set(cuts.flat())])
-  const counted = yield* table.frequencies(
-    index.id,
-    [...new Set(stems.values())].filter((stem) => stem !== null)
-  )
-  const known = new Set(counted.map(({ term }) => term))
+  const known = yield* index.frequencies([...new Set(stems.values())].filter((stem) => stem !== null))
   const isKnown = (part: string) => known.has(stems.get(part) ?? "")
   const [best] = cuts
     .filter((parts) => parts.every(isKnown))
@@ -130,8 +114,7 @@ export interface LookedUp {
 /** The words with the terms that the index has of them; those that it hasn't at all, taken apart or corrected. */
 export const lookUp = Effect.fnUntraced(function* (
   analysis: Analysis,
-  table: SearchTable,
-  index: Index,
+  index: JointIndex,
   words: ReadonlyArray<QueryWord>,
   language: string | null
 ) {
@@ -139,7 +122,7 @@ export const lookUp = Effect.fnUntraced(function* (
   const count = Effect.fnUntraced(function* (some: ReadonlyArray<QueryWord>) {
     const terms = [...new Set(some.flatMap((word) => word.terms))]
     if (terms.length === 0) return
-    for (const { chunks, term } of yield* table.frequencies(index.id, terms)) frequencies.set(term, chunks)
+    for (const [term, chunks] of yield* index.frequencies(terms)) frequencies.set(term, chunks)
   })
   yield* count(words)
   const isKnown = ({ terms }: QueryWord) => terms.some((term) => frequencies.has(term))
@@ -153,11 +136,11 @@ export const lookUp = Effect.fnUntraced(function* (
     .filter(({ text }) => text.length >= correctedCharactersMin)
     .slice(0, correctedWordsMax)
   const parted = yield* Effect.forEach(replaceable, (word) =>
-    joining === undefined ? Effect.succeed([]) : takeApart(analysis, table, index, joining, word)
+    joining === undefined ? Effect.succeed([]) : takeApart(analysis, index, joining, word)
   )
   const isWhole = (_: QueryWord, at: number): boolean => parted[at]?.length === 0
-  const corrected = yield* correct(table, index, replaceable.filter(isWhole))
-  const compounds = joining === undefined ? [] : yield* compoundsOf(table, index, words)
+  const corrected = yield* correct(index, replaceable.filter(isWhole))
+  const compounds = joining === undefined ? [] : yield* compoundsOf(index, words)
   const found = [...parted.flat(), ...corrected, ...compounds]
   yield* count(found)
   return {
@@ -168,11 +151,7 @@ export const lookUp = Effect.fnUntraced(function* (
 })
 
 /** The compounds that begin with one of the words. */
-const compoundsOf = Effect.fnUntraced(function* (
-  table: SearchTable,
-  index: Index,
-  words: ReadonlyArray<QueryWord>
-) {
+const compoundsOf = Effect.fnUntraced(function* (index: JointIndex, words: ReadonlyArray<QueryWord>) {
   const long = words.filter(({ share, text }) => share === undefined && text.length >= beginningCharactersMin)
   const asked = long
     .slice(0, beginningsMax)
@@ -181,8 +160,7 @@ const compoundsOf = Effect.fnUntraced(function* (
     )
   if (asked.length === 0) return []
   const own = new Set(words.flatMap(({ terms }) => terms))
-  const rows = yield* table.beginnings(
-    index.id,
+  const rows = yield* index.beginnings(
     asked.map(({ term }) => term),
     compoundsMax
   )

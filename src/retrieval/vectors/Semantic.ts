@@ -1,4 +1,5 @@
 import { Array as Arr, Effect } from "effect"
+import { type JointIndex, localsOf } from "../search/JointIndex.ts"
 import type { Embeddings } from "./Embeddings.ts"
 import { cosineOf, type Vector, type VectorTable } from "./VectorTable.ts"
 
@@ -16,10 +17,7 @@ const addedMax = 20
 const addedCosineMin = 0.3
 const addedShareOfBestMin = 0.8
 
-interface Index {
-  readonly id: number
-  readonly chunks: number
-}
+type Index = Pick<JointIndex, "chunks" | "parts">
 
 /** The search by meaning. */
 export const makeSemantic = (embeddings: Embeddings, table: VectorTable) => {
@@ -31,12 +29,24 @@ export const makeSemantic = (embeddings: Embeddings, table: VectorTable) => {
     asked: Vector
   ) {
     const found = new Map<number, number>()
-    for (const some of Arr.chunksOf(positions, vectorsAtOnce)) {
-      for (const { position, vector } of yield* table.vectors(index.id, model, some, asked.length)) {
-        found.set(position, cosineOf(asked, vector))
+    for (const part of index.parts) {
+      for (const some of Arr.chunksOf(localsOf(part, positions), vectorsAtOnce)) {
+        for (const { position, vector } of yield* table.vectors(part.id, model, some, asked.length)) {
+          found.set(position + part.offset, cosineOf(asked, vector))
+        }
       }
     }
     return found
+  })
+
+  const nearest = Effect.fnUntraced(function* ({ chunks, parts }: Index, asked: Vector) {
+    if (chunks > scannedChunksMax) return []
+    const found = yield* Effect.forEach(parts, (part) =>
+      Effect.map(table.nearest(part, model, asked, comparedOfScanMax), (positions) =>
+        positions.map((position) => position + part.offset)
+      )
+    )
+    return found.flat()
   })
 
   /**
@@ -51,8 +61,7 @@ export const makeSemantic = (embeddings: Embeddings, table: VectorTable) => {
   ) {
     const own = yield* cosines(index, lexical.slice(0, comparedMax), asked)
     const known = new Set(lexical)
-    const near =
-      index.chunks > scannedChunksMax ? [] : yield* table.nearest(index.id, model, asked, comparedOfScanMax)
+    const near = yield* nearest(index, asked)
     const further = [...new Set([...others.slice(0, comparedMax), ...near])]
     const unknown = further.filter((position) => !known.has(position))
     const found = yield* cosines(index, unknown, asked)

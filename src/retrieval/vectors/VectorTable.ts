@@ -1,7 +1,9 @@
 import { Effect, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
+import type { AttributeFilter } from "../../domain/FileAttributes.ts"
 import { FileId, ProjectId } from "../../domain/Ids.ts"
 import { rowAs, rowsAs } from "../../sql/rows.ts"
+import { positionsOf } from "../search/AttributeConditions.ts"
 
 /** A vector of length one, or of zeros only. */
 export type Vector = Float32Array
@@ -152,12 +154,18 @@ export const makeVectorTable = Effect.gen(function* () {
       })
     )
 
-  /** The chunks whose vectors agree with `vector` in the most signs. */
-  const nearest = (indexId: number, model: string, vector: Vector, limit: number) =>
+  /** The chunks whose vectors agree with `vector` in the most signs, of the files that the filter leaves. */
+  const nearest = (
+    { filter, id: indexId }: { readonly id: number; readonly filter: AttributeFilter | null },
+    model: string,
+    vector: Vector,
+    limit: number
+  ) =>
     sql`SELECT position FROM (
         SELECT position, CASE WHEN length(signs) = ${vector.length}
           THEN bit_count(signs # ${signsOf(vector)}::text::varbit) END AS differing
         FROM retrieval_embeddings WHERE index_id = ${indexId} AND model = ${model}
+          ${filter === null ? sql.literal("") : sql`AND ${positionsOf(sql, indexId, filter)} @> position`}
       ) AS near
       WHERE differing IS NOT NULL ORDER BY differing, position LIMIT ${limit}`.pipe(
       rowsAs(Position),

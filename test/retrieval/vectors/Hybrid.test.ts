@@ -9,7 +9,7 @@ import { policyLayer } from "../../auth/AccountsFixture.ts"
 import { testConfig } from "../../support/TestConfig.ts"
 import { TestDatabase } from "../../support/TestDatabase.ts"
 import { until, untilValue } from "../../support/until.ts"
-import { addFile, type Corpus, indexFile, search, someProject } from "../SearchFixture.ts"
+import { addFile, type Corpus, indexFile, search, searchAll, someProject } from "../SearchFixture.ts"
 import { type EmbeddingServer, makeEmbeddingServer, type Misbehaviour } from "./EmbeddingServer.ts"
 
 /** One process with embeddings, which ends when the effect does; the database stays. */
@@ -76,6 +76,29 @@ layer(TestDatabase.layer, { excludeTestServices: true })("A search with embeddin
         assert.deepStrictEqual(namesOf(yield* search(corpus, "vehicle")), ["garage.md"])
         assert.strictEqual((yield* search(corpus, "quetzalcoatl")).nothing, "no_match")
         assert.isTrue(server.asked.every(({ authorization }) => authorization === "Bearer sesame"))
+      }).pipe(withProcess(server))
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("finds by meaning in several projects, and among the files that a filter leaves", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const server = yield* makeEmbeddingServer
+      yield* Effect.gen(function* () {
+        const [one, other] = [yield* someProject, yield* someProject]
+        const { fileId } = yield* addFile(one, "The automobile was repaired.", "garage.md")
+        yield* addFile(one, "Soup wants salt, pepper and patience.", "soup.md")
+        yield* addFile(other, "An automobile needs fuel.", "fuel.md")
+        yield* sql`UPDATE project_files SET attributes = '{"kind": "work"}' WHERE file_id = ${fileId}::uuid`
+        yield* Effect.forEach([one, other], (corpus) => embedded(corpus))
+        const query = { text: "vehicle", limit: 5, rated: { scoreMin: 0 } }
+        const found = yield* searchAll([other, one], query)
+        assert.deepStrictEqual(namesOf(found).toSorted(), ["fuel.md", "garage.md"])
+        assert.isTrue(found.hits.every(({ score }) => score > 0 && score <= 1))
+        const filter = { type: "eq", key: "kind", value: "work" } as const
+        const among = yield* searchAll([other, one], { ...query, filter })
+        assert.deepStrictEqual(namesOf(among), ["garage.md"])
+        assert.deepStrictEqual(among.hits[0]?.attributes, { kind: "work" })
       }).pipe(withProcess(server))
     }).pipe(Effect.scoped)
   )
