@@ -1,6 +1,7 @@
 import { Schema, Struct } from "effect"
 import {
   FileSearchCall,
+  FileSearchResult,
   FunctionCall,
   FunctionCallOutput,
   hiddenOfCalls,
@@ -51,11 +52,24 @@ const ShownReasoning = Schema.Struct({
   description: "What the model thought. Only where the operator has it shown (`PARLEY_V1_REASONING`)."
 })
 
+/** Nothing notes attributes of files in requests that see these. */
+const ShownFileSearchCall = FileSearchCall.mapFields(
+  Struct.assign({
+    results: Schema.NullOr(
+      Schema.Array(
+        FileSearchResult.mapFields(Struct.omit(["file_attributes"])).annotate({
+          identifier: "FileSearchResult"
+        })
+      )
+    )
+  })
+).annotate({ identifier: "FileSearchCall" })
+
 /** The items of an answer to a request that knows no functions of its own. */
 export const OwnOutputItem = Schema.Union([
   ShownMessage,
   ShownMcpCall,
-  FileSearchCall,
+  ShownFileSearchCall,
   ShownReasoning
 ]).annotate({ identifier: "OutputItem" })
 
@@ -63,7 +77,7 @@ export const OwnOutputItem = Schema.Union([
 export const ShownOutputItem = Schema.Union([
   ShownMessage,
   ShownMcpCall,
-  FileSearchCall,
+  ShownFileSearchCall,
   ShownFunctionCall,
   ShownReasoning
 ])
@@ -72,7 +86,7 @@ export const ShownOutputItem = Schema.Union([
 export const ShownInputItem = Schema.Union([
   ShownInputMessage,
   ShownMcpCall,
-  FileSearchCall,
+  ShownFileSearchCall,
   ShownFunctionCall,
   ShownFunctionCallOutput
 ])

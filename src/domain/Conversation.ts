@@ -1,4 +1,5 @@
 import { Schema, Struct } from "effect"
+import { FileAttributes } from "./FileAttributes.ts"
 import { FileId, ImageId, ItemId, type ConversationId, ResponseId } from "./Ids.ts"
 import { imageDetails, Opaque } from "./ModelCall.ts"
 
@@ -118,13 +119,16 @@ export type FunctionCallOutput = typeof FunctionCallOutput.Type
 /** The name of a call of which a client replays only the result. */
 export const unknownCall = ""
 
-const FileSearchResult = Schema.Struct({
+export const FileSearchResult = Schema.Struct({
   file_id: FileId,
   filename: Schema.String,
   score: Schema.Finite,
   text: Schema.String,
-  attributes: Schema.Record(Schema.String, Schema.Unknown)
-}).annotate({ identifier: "FileSearchResult" })
+  /** Where the passage stands. */
+  attributes: Schema.Record(Schema.String, Schema.Unknown),
+  /** Those of the file, for a client that notes some. */
+  file_attributes: Schema.optionalKey(FileAttributes)
+})
 
 /** One search of a project's files. */
 export const FileSearchCall = Schema.Struct({
@@ -133,7 +137,7 @@ export const FileSearchCall = Schema.Struct({
   status: ItemStatus,
   queries: Schema.Array(Schema.String),
   results: Schema.NullOr(Schema.Array(FileSearchResult))
-}).annotate({ identifier: "FileSearchCall" })
+})
 export type FileSearchCall = typeof FileSearchCall.Type
 
 /** What a model thought before the item that follows. */
@@ -185,14 +189,14 @@ export const StoredItem = Schema.Union([
 export type StoredItem = typeof StoredItem.Type
 
 const withoutPassage = ({ attributes, ...result }: typeof FileSearchResult.Type) => ({
-  ...result,
+  ...Struct.omit(result, ["file_attributes"]),
   text: "",
   attributes: Struct.omit(attributes, ["section"])
 })
 
 /**
- * The stored form of an item. What a search found is left out, passages and the headings above them, so that it disappears with
- * the files; where it stands stays.
+ * The stored form of an item. What a search found is left out, passages, the headings above them and the attributes of the files, so that
+ * it disappears with the files; where it stands stays.
  */
 export const withoutPassages = (item: StoredItem): StoredItem =>
   item.type === "file_search_call" ? { ...item, results: item.results?.map(withoutPassage) ?? null } : item

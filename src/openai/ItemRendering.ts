@@ -2,7 +2,13 @@ import { type IdKind, shownId } from "../api/openai/ProfileIds.ts"
 import type { Echo, Item, MessagePart, ResponseResource, TextPart } from "../api/openai/ResponseResource.ts"
 import type { ResponseObject } from "../api/ResponseObject.ts"
 import { shownText } from "../api/ShownItem.ts"
-import { cutOf, type McpCall, type OutputItem, type OutputText } from "../domain/Conversation.ts"
+import {
+  cutOf,
+  type FileSearchCall,
+  type McpCall,
+  type OutputItem,
+  type OutputText
+} from "../domain/Conversation.ts"
 import { callIdKind, renderFunctionCall } from "./CallRendering.ts"
 import type { CallKinds } from "./ClientTools.ts"
 import { isWebSearchCall, type Seal, type SealedReasoning, sealedOutput } from "./SealedItems.ts"
@@ -70,6 +76,17 @@ const cut = (text: string): string =>
 const summaryOf = ({ arguments: args, error, name, output }: McpCall): string =>
   `${name}(${cut(args)}) → ${cut(output ?? `Error: ${error ?? "unknown"}`)}`
 
+/** The attributes of the file, and beside them where the passage stands. */
+const searchResult = ({
+  attributes,
+  file_attributes,
+  ...found
+}: NonNullable<FileSearchCall["results"]>[number]) => ({
+  ...found,
+  file_id: shownId("file", found.file_id),
+  attributes: { ...attributes, ...file_attributes }
+})
+
 const kindOf = (item: OutputItem, { kinds, shown }: Pick<View, "kinds" | "shown">): IdKind => {
   switch (item.type) {
     case "message":
@@ -133,10 +150,7 @@ export const renderItem = (item: OutputItem, view: View): Item | null => {
         ? {
             ...item,
             id,
-            results: view.shown.results
-              ? (item.results?.map((found) => ({ ...found, file_id: shownId("file", found.file_id) })) ??
-                null)
-              : null
+            results: view.shown.results ? (item.results?.map(searchResult) ?? null) : null
           }
         : null
   }

@@ -9,14 +9,7 @@ import { ignoredHints } from "./IgnoredParts.ts"
 import { entriesOf, unservedIn } from "./ItemReading.ts"
 import type { Shown, View } from "./ItemRendering.ts"
 import { sealingOnce, type UserSealing } from "./Sealing.ts"
-import {
-  chosenTools,
-  hasWebSearch,
-  projectOf,
-  projectParamOf,
-  toolsOf,
-  unservedTools
-} from "./ToolReading.ts"
+import { chosenTools, fileSearchOf, hasWebSearch, toolsOf, unservedTools } from "./ToolReading.ts"
 
 /** From the body of a request to what the core understands, and to what its response repeats. */
 
@@ -75,7 +68,7 @@ const demandsOf = (body: CreateBody): Demands => {
       functions: functions.length === 0 ? null : functions,
       cacheKey: body.prompt_cache_key,
       maxToolCalls: body.max_tool_calls,
-      projectParam: projectParamOf(tools),
+      fileSearch: fileSearchOf(tools),
       ownTools
     }),
     answer: answerOptions(body, toolChoice),
@@ -104,8 +97,7 @@ const requestOf = (body: CreateBody, input: ResponseRequest["input"]): ResponseR
     conversation: body.conversation,
     previous_response_id: body.previous_response_id,
     max_output_tokens: body.max_output_tokens,
-    store: body.store,
-    project_id: projectOf(body.tools ?? [])
+    store: body.store
   })
 })
 

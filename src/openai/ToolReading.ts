@@ -1,6 +1,7 @@
 import type { CreateBody } from "../api/openai/CreateBody.ts"
 import { flatName, isUnserved, type Tool, webSearchTypes } from "../api/openai/Tools.ts"
 import type { ToolChoice, ToolName, ToolSpec } from "../domain/ModelCall.ts"
+import type { FileSearch } from "../responses/ResponseRequest.ts"
 import { clientTools } from "./ClientTools.ts"
 
 /** From the tools of a request, and the choice among them, to what the core understands. */
@@ -94,13 +95,21 @@ export const chosenTools = (body: CreateBody): Chosen => {
   return name === undefined ? all : { ...all, toolChoice: { name } }
 }
 
-export const projectParamOf = (tools: Tools): string | null => {
-  const index = tools.findIndex(({ type }) => type === "file_search")
-  return index < 0 ? null : `tools[${index}].vector_store_ids[0]`
+/** The search of files that the tools ask for; null where none does. */
+export const fileSearchOf = (tools: Tools): FileSearch | null => {
+  const [found] = tools.flatMap((tool, index) => (tool.type === "file_search" ? [{ tool, index }] : []))
+  if (found === undefined) return null
+  const { filters, max_num_results, ranking_options, vector_store_ids } = found.tool
+  return {
+    projects: vector_store_ids.map((id, at) => ({
+      id,
+      param: `tools[${found.index}].vector_store_ids[${at}]`
+    })),
+    resultsMax: max_num_results ?? null,
+    filter: filters ?? null,
+    scoreMin: ranking_options?.score_threshold ?? 0
+  }
 }
-
-export const projectOf = (tools: Tools) =>
-  tools.flatMap((tool) => (tool.type === "file_search" ? tool.vector_store_ids : []))[0]
 
 /** The places of the tools that the service doesn't run. */
 export const unservedTools = (tools: Tools): ReadonlyArray<string> =>

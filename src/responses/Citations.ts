@@ -1,4 +1,5 @@
 import type { FileSearchCall, FileCitation } from "../domain/Conversation.ts"
+import type { FileAttributes } from "../domain/FileAttributes.ts"
 import type { FileId, ItemId } from "../domain/Ids.ts"
 import type { ModelMessage } from "../domain/ModelCall.ts"
 import { estimateMessageTokens } from "../domain/Tokens.ts"
@@ -81,6 +82,8 @@ export interface Passage {
   readonly end: number
   readonly text: string
   readonly score: number
+  /** Of the file, where the client notes some. */
+  readonly attributes?: FileAttributes
 }
 
 /** What a search of a project's files found. */
@@ -171,7 +174,7 @@ export const searchCall = (
   results:
     status === "in_progress"
       ? null
-      : passages.map(({ end, fileId, filename, headings, number, page, score, start, text }) => ({
+      : passages.map(({ attributes, end, fileId, filename, headings, number, page, score, start, text }) => ({
           file_id: fileId,
           filename,
           score,
@@ -182,7 +185,8 @@ export const searchCall = (
             ...(headings.length === 0 ? {} : { section: headings.join(" > ") }),
             start,
             end
-          }
+          },
+          ...(attributes === undefined ? {} : { file_attributes: attributes })
         }))
 })
 

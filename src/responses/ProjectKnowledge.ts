@@ -11,10 +11,12 @@ import type { DatabaseUnavailable } from "../domain/Errors.ts"
 import type { ProjectMembership } from "../domain/Project.ts"
 import { Retrieval } from "../retrieval/Retrieval.ts"
 import type { Hit } from "../retrieval/search/Hit.ts"
+import type { Query } from "../retrieval/search/Searching.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { traced } from "../telemetry/traced.ts"
 import { citationNumber, type Knowledge, largestCitation } from "./Citations.ts"
 import { textOf } from "./IncomingInput.ts"
+import type { FileSearch } from "./ResponseRequest.ts"
 
 /** Passages to search for. */
 const hitsMax = 20
@@ -28,6 +30,19 @@ const bestOf = (hits: ReadonlyArray<Hit>, charactersMax: number): ReadonlyArray<
     characters += text.length
     return index === 0 || characters <= charactersMax
   })
+}
+
+/** What a search is to find. A client that bounds the results gets nothing besides the hits. */
+const wantedOf = (asked: FileSearch | undefined, characters: number): Omit<Query, "text"> => {
+  if (asked === undefined) return { limit: hitsMax, characters }
+  const { filter, resultsMax, scoreMin } = asked
+  const isBounded = resultsMax !== null || scoreMin > 0
+  return {
+    limit: resultsMax ?? hitsMax,
+    filter,
+    rated: { scoreMin },
+    ...(isBounded ? {} : { characters })
+  }
 }
 
 /** The number of the last passage of an earlier search; 0 if there was none. */
@@ -48,14 +63,16 @@ const largestReplayed = (items: ReadonlyArray<InputItem>): number =>
     )
   )
 
-/** Searches a project's files for what a turn asks. */
+/** Searches the files of projects for what a turn asks. */
 export class ProjectKnowledge extends Context.Service<
   ProjectKnowledge,
   {
+    /** `asked` is what the client wants of the search; without it, the service decides. */
     readonly search: (
-      membership: ProjectMembership,
+      memberships: ReadonlyArray<ProjectMembership>,
       turn: ConversationState,
-      items: ReadonlyArray<InputItem>
+      items: ReadonlyArray<InputItem>,
+      asked?: FileSearch
     ) => Effect.Effect<Knowledge, DatabaseUnavailable>
   }
 >()("parley/responses/ProjectKnowledge") {
@@ -68,10 +85,13 @@ export class ProjectKnowledge extends Context.Service<
       const { passagesCharactersMax: characters } = (yield* AppConfig).retrieval
 
       const search: ProjectKnowledge["Service"]["search"] = traced("ProjectKnowledge.search")(
-        Effect.fnUntraced(function* (membership, turn, items) {
+        Effect.fnUntraced(function* (memberships, turn, items, asked) {
           const earlier = needsEarlier(items) ? yield* conversations.history(turn, earlierTokensMax) : []
           const text = searchQuery(items, earlier)
-          const { hits, nothing } = yield* retrieval.search(membership, { text, limit: hitsMax, characters })
+          const { hits, nothing } = yield* retrieval.search(memberships, {
+            text,
+            ...wantedOf(asked, characters)
+          })
           const before = lastNumberOf(yield* conversations.lastSearch(turn))
           const last = before === 0 ? largestReplayed(items) : before
           const passages = bestOf(hits, characters).map((hit, index) => ({

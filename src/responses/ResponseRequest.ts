@@ -7,7 +7,8 @@ import {
   type ReplayedItem
 } from "../api/CreateResponse.ts"
 import type { InputImage, McpCall } from "../domain/Conversation.ts"
-import type { FileId, ResponseId } from "../domain/Ids.ts"
+import type { AttributeFilter } from "../domain/FileAttributes.ts"
+import type { FileId, ProjectId, ResponseId } from "../domain/Ids.ts"
 import type {
   AnswerOptions,
   ImageDetail,
@@ -43,8 +44,8 @@ export interface Demands {
   readonly replaces?: ResponseId
   /** The instructions hold for this response alone: a new conversation doesn't keep them. */
   readonly passingInstructions?: boolean
-  /** What names the project in errors, where that isn't `project_id`. */
-  readonly projectParam?: string
+  /** The search of files, where it isn't that of `project_id`. */
+  readonly fileSearch?: FileSearch
   /** What is kept with the response for the interface that asked for it: JSON that only it reads. */
   readonly echo?: unknown
   /** The id of the response, where it is known before. */
@@ -55,6 +56,17 @@ export interface Demands {
   readonly onAccepted?: Effect.Effect<void>
   /** What its tokens are recorded under, where that isn't the response's id. */
   readonly accountId?: ResponseId
+}
+
+/** A search of the files of projects, as a client asks for it. */
+export interface FileSearch {
+  /** `param` names each in errors. */
+  readonly projects: ReadonlyArray<{ readonly id: ProjectId; readonly param: string }>
+  /** Null leaves it to the service how much is shown to the model. */
+  readonly resultsMax: number | null
+  readonly filter: AttributeFilter | null
+  /** Of scores from 0 to 1. */
+  readonly scoreMin: number
 }
 
 /** An image: at an address, which may be a data URL, or in an uploaded file. */

@@ -1,4 +1,4 @@
-import { Clock, Context, Effect, Layer, type Scope, type Stream } from "effect"
+import { Array as Arr, Clock, Context, Effect, Layer, type Scope, type Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { EventBody } from "../api/ResponseEvent.ts"
 import type { ResponseObject } from "../api/ResponseObject.ts"
@@ -37,6 +37,7 @@ import { filesOf } from "./PromptMessages.ts"
 import { RequestMedia } from "./RequestMedia.ts"
 import { cacheScopeOf, instructionsOf, isStored, keptInstructions, RequestTurn } from "./RequestTurn.ts"
 import type { Demands, ResponseRequest } from "./ResponseRequest.ts"
+import { makeSearchedProjects, searchParam } from "./SearchedProjects.ts"
 import { withNamedAddresses } from "./ToolCalls.ts"
 import { turnContent } from "./TurnDetails.ts"
 
@@ -105,11 +106,9 @@ export class Responses extends Context.Service<
       const policy = yield* Policy
       const requestTurn = yield* RequestTurn
       const schemas = yield* JsonSchemas
+      const searchedProjects = yield* makeSearchedProjects
       const toolkit = yield* Toolkit
       const offerOf = makeOffers(toolkit.offered)
-
-      const membershipOf = (userId: UserId, { project_id: id }: ResponseRequest, { projectParam }: Demands) =>
-        id == null ? Effect.succeed(null) : policy.project(userId, id, projectParam)
 
       const referredTo = (userId: UserId, { entries }: IncomingInput) =>
         resolveReferences(entries, (ids) => conversations.items(userId, ids), nextItemId)
@@ -138,7 +137,7 @@ export class Responses extends Context.Service<
           const offer = yield* offerOf(demands, permissions.tools)
           const format = demands.answer?.format
           if (format !== undefined) yield* schemas.prepare(userId, format)
-          const membership = yield* membershipOf(userId, request, demands)
+          const memberships = yield* searchedProjects(userId, request, demands)
 
           const given = yield* referredTo(userId, input)
           // Whether a reference brings a file is known only now; a missing item or project is reported first.
@@ -152,7 +151,9 @@ export class Responses extends Context.Service<
           const asked = instructionsFor(request, turn, input, demands)
           const { directions, instructions, kept, systemMessage } = asked
           const parts = { systemMessage, directions, items, calls, tools: offer.tools }
-          const found = membership === null ? null : yield* knowledge.search(membership, turn, items)
+          const found = Arr.isReadonlyArrayNonEmpty(memberships)
+            ? yield* knowledge.search(memberships, turn, items, demands.fileSearch)
+            : null
           const prepared = yield* attempts
             .prepare({
               userId,
@@ -236,13 +237,9 @@ const demand = (
 }
 
 /** The fields by which a request asks for operations. */
-const paramsOf = (
-  request: ResponseRequest,
-  { files }: IncomingInput,
-  { projectParam = "project_id" }: Demands
-) => ({
+const paramsOf = (request: ResponseRequest, { files }: IncomingInput, demands: Demands) => ({
   responses: "",
-  projects: request.project_id == null ? null : projectParam,
+  projects: searchParam(request, demands),
   files: files[0]?.param
 })
 

@@ -2,7 +2,8 @@ import { Hash, Predicate, Schema, SchemaTransformation } from "effect"
 import { ProjectId } from "../../domain/Ids.ts"
 import { StorableText } from "../../domain/StorableText.ts"
 import { inSteps } from "../ReadInSteps.ts"
-import { FunctionName, JsonObject, maybe, unsupported } from "./Fields.ts"
+import { Filters, ResultsMax } from "./AttributeFields.ts"
+import { between, FunctionName, JsonObject, maybe, unsupported } from "./Fields.ts"
 import { givenId } from "./ProfileIds.ts"
 
 /** The tools that a request may have, and the choice among them. */
@@ -69,16 +70,21 @@ const WebSearchTool = Schema.Struct({
   user_location: unsupported("searches have no place")
 })
 
-const oneProject = "a list with the id of one project, such as `vs_…`"
+/** Projects that one search is in. */
+const storesMax = 8
+const storesWords = `a list of 1 to ${storesMax} ids of projects, such as \`vs_…\``
 
 const FileSearchTool = Schema.Struct({
   type: Schema.Literal("file_search"),
   vector_store_ids: Schema.Array(givenId(ProjectId, "vectorStore"))
-    .annotate({ expected: oneProject })
-    .check(Schema.isMinLength(1, { expected: oneProject }), Schema.isMaxLength(1, { expected: oneProject })),
-  filters: unsupported("searches can't be filtered"),
-  max_num_results: unsupported("the service bounds the results by the model's window"),
-  ranking_options: unsupported("the service ranks the results by itself")
+    .annotate({ expected: storesWords })
+    .check(
+      Schema.isMinLength(1, { expected: storesWords }),
+      Schema.isMaxLength(storesMax, { expected: storesWords })
+    ),
+  filters: maybe(Filters),
+  max_num_results: maybe(ResultsMax),
+  ranking_options: maybe(Schema.Struct({ score_threshold: maybe(between(0, 1)) }))
 })
 
 const servedTypes: ReadonlySet<unknown> = new Set<unknown>([
