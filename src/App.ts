@@ -72,6 +72,7 @@ import { JsonSchemas } from "./responses/JsonSchemas.ts"
 import { Responses } from "./responses/Responses.ts"
 import { TextEmbeddings } from "./responses/TextEmbeddings.ts"
 import { MemberProjects } from "./retrieval/MemberProjects.ts"
+import { ProjectNotes } from "./retrieval/notes/ProjectNotes.ts"
 import { Projects } from "./retrieval/Projects.ts"
 import { ReadableProjects } from "./retrieval/ReadableProjects.ts"
 import { Retrieval } from "./retrieval/Retrieval.ts"
@@ -138,7 +139,7 @@ export const FilesLayer = Layer.merge(FileStore.layer, StoreHealth.layer).pipe(
 
 /** Projects, and the search of their files. */
 export const ProjectsLayer = Layer.mergeAll(
-  MemberProjects.layer.pipe(Layer.provideMerge(Projects.layer)),
+  ProjectNotes.layer.pipe(Layer.provideMerge(MemberProjects.layer), Layer.provideMerge(Projects.layer)),
   ReadableProjects.layer
 ).pipe(Layer.provideMerge(Retrieval.layer))
 

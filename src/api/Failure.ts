@@ -501,11 +501,13 @@ const table: {
     conflict("project_exists", "A project of that name exists already in the organization.", "name"),
   ProjectMemberNotFound: ({ param }) =>
     notFound("project_member_not_found", "The user is not a member of the project.", param),
-  NotProjectOwner: () =>
-    forbidden(
-      "not_project_owner",
-      "Only an owner of the project may do this. Ask one of its owners.",
-      "project_id"
+  NotProjectOwner: ({ param = "project_id" }) =>
+    forbidden("not_project_owner", "Only an owner of the project may do this. Ask one of its owners.", param),
+  FileBatchNotFound: () =>
+    notFound(
+      "file_batch_not_found",
+      "The vector store has no such batch of files. Batches are kept for 30 days.",
+      "batch_id"
     ),
   LastProjectOwner: ({ param }) =>
     conflict(

@@ -61,6 +61,8 @@ export const auditActions = {
   "project.member_remove": action("project", "removes a member from a project"),
   "project.file_add": action("project", "adds a file to a project"),
   "project.file_remove": action("project", "removes a file from a project"),
+  "project.note": action("project", "changes what clients of vector stores note of a project"),
+  "project.file_note": action("project", "changes the attributes of a file of a project"),
   "project.reindex": action("project", "has the files of a project indexed again"),
   "file.upload": action("file", "uploads a file for a user"),
   "file.delete": action("file", "deletes a file of a user"),

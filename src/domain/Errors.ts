@@ -392,7 +392,13 @@ export class ProjectMemberNotFound extends Schema.TaggedError<ProjectMemberNotFo
 ) {}
 
 /** The user is a member of the project, and only its owners may do this. */
-export class NotProjectOwner extends Schema.TaggedError<NotProjectOwner>()("NotProjectOwner", {}) {}
+export class NotProjectOwner extends Schema.TaggedError<NotProjectOwner>()("NotProjectOwner", {
+  /** What names the project in the request; absent: `project_id`. */
+  param: Schema.optionalKey(Schema.String)
+}) {}
+
+/** The project has no batch of files with that id, or no more. */
+export class FileBatchNotFound extends Schema.TaggedError<FileBatchNotFound>()("FileBatchNotFound", {}) {}
 
 /** The change would leave the project without an owner. */
 export class LastProjectOwner extends Schema.TaggedError<LastProjectOwner>()("LastProjectOwner", {

@@ -30,6 +30,10 @@ export type ItemId = typeof ItemId.Type
 export const FileId = Uuid.pipe(Schema.brand("FileId"))
 export type FileId = typeof FileId.Type
 
+/** Files that were added to a project together. */
+export const FileBatchId = Uuid.pipe(Schema.brand("FileBatchId"))
+export type FileBatchId = typeof FileBatchId.Type
+
 /** An image of a conversation. */
 export const ImageId = Uuid.pipe(Schema.brand("ImageId"))
 export type ImageId = typeof ImageId.Type

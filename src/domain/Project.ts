@@ -1,6 +1,7 @@
 import { Brand, type DateTime, Schema } from "effect"
 import { AccountName, expected, type Role } from "./Account.ts"
-import { type FileId, type OrganizationId, ProjectId, type UserId } from "./Ids.ts"
+import type { FileAttributes } from "./FileAttributes.ts"
+import { type FileBatchId, type FileId, type OrganizationId, ProjectId, type UserId } from "./Ids.ts"
 
 const isId = Schema.is(ProjectId)
 
@@ -56,7 +57,28 @@ export interface CorpusFile {
   readonly statusDetails: string | null
   /** Indexed passages; null until there are some. */
   readonly chunks: number | null
+  readonly attributes: FileAttributes
   readonly addedAt: DateTime.Utc
+}
+
+/** A file that is to be added to a project; null leaves the attributes as they are. */
+export interface FileToAdd {
+  readonly fileId: FileId
+  readonly attributes: FileAttributes | null
+  /** What names the file in errors. */
+  readonly param: string
+}
+
+/** Files that were added to a project together. */
+export interface FileBatch {
+  readonly id: FileBatchId
+  readonly createdAt: DateTime.Utc
+  readonly isCancelled: boolean
+  /** By whether they are searchable already; `failed` never will be, and `removed` is what the project has no more. */
+  readonly pending: number
+  readonly indexed: number
+  readonly failed: number
+  readonly removed: number
 }
 
 /** `userId` is null for the operator, who may read every project. */

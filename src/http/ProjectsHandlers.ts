@@ -96,7 +96,7 @@ const makeEntry = Effect.gen(function* () {
 })
 
 /** Answers with the envelope of a failure. With a key, the actor is the key's user; in the web application it is known already. */
-const makeAnswered = Effect.map(
+export const makeAnswered = Effect.map(
   ClientAddress,
   (client) =>
     <A, E extends Expected, R>(effect: Effect.Effect<A, E, R>) =>
@@ -121,8 +121,8 @@ const makeProjectHandlers = Effect.gen(function* () {
     list: Effect.fnUntraced(function* ({ query }: { readonly query: ListQuery }) {
       const { userId } = yield* permitted
       const { limit = pageProjectsDefault, order = "desc", ...after } = query
-      const rows = yield* readable.list(userId, { ...after, limit, order })
-      return listOf(rows.slice(0, limit).map(projectObject), rows.length > limit)
+      const { data, hasMore } = yield* readable.list(userId, { ...after, limit, order })
+      return listOf(data.map(projectObject), hasMore)
     }, answered),
     create: Effect.fnUntraced(function* ({ payload }: Named) {
       const userId = yield* creator

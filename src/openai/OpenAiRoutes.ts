@@ -11,6 +11,7 @@ import { EmbeddingsHandlers } from "./EmbeddingsHandlers.ts"
 import { ModelsHandlers } from "./ModelsHandlers.ts"
 import { ResponsesHandlers } from "./ResponsesHandlers.ts"
 import { StoredResponsesHandlers } from "./StoredResponsesHandlers.ts"
+import { FileBatchesHandlers, StoreFilesHandlers } from "./StoreFilesHandlers.ts"
 import { VectorSearchHandlers, VectorStoresHandlers } from "./VectorStoresHandlers.ts"
 import { WebSocketHandlers } from "./WebSocketHandlers.ts"
 
@@ -56,6 +57,8 @@ export const OpenAiRoutes = HttpApiBuilder.layer(OpenAiApi).pipe(
     EmbeddingsHandlers,
     VectorStoresHandlers,
     VectorSearchHandlers,
+    StoreFilesHandlers,
+    FileBatchesHandlers,
     SystemHandlers
   ])
 )

@@ -1,31 +1,39 @@
 import { DateTime, Effect } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
 import { shownId } from "../api/openai/ProfileIds.ts"
 import {
+  CreateStoreBody,
   pageDefault,
   resultsDefault,
-  type SearchBody,
+  SearchBody,
   type SearchPage,
+  UpdateStoreBody,
   type VectorStore
 } from "../api/openai/VectorStoresApi.ts"
-import { CurrentUser } from "../domain/Account.ts"
 import type { ProjectId } from "../domain/Ids.ts"
-import { enveloped } from "../http/ErrorBoundary.ts"
-import { Policy } from "../plans/Policy.ts"
+import { Erasure } from "../erasure/Erasure.ts"
+import { MemberProjects } from "../retrieval/MemberProjects.ts"
+import { ProjectNotes } from "../retrieval/notes/ProjectNotes.ts"
 import { type ReadableProject, ReadableProjects } from "../retrieval/ReadableProjects.ts"
 import { Retrieval } from "../retrieval/Retrieval.ts"
 import type { Hit } from "../retrieval/search/Hit.ts"
+import { refuseKey } from "./DetachedCreation.ts"
+import { ignoredHeader } from "./IgnoredParts.ts"
+import { makeStoreProofs } from "./StoreProofs.ts"
 
 const millisPerSecond = 1_000
 
 const vectorStore = (project: ReadableProject): VectorStore => {
-  const { bytes, createdAt, failed, id, indexed, name, pending } = project
+  const { bytes, createdAt, description, failed, id, indexed, metadata, name, pending } = project
   return {
     id: shownId("vectorStore", id),
     object: "vector_store",
     created_at: Math.floor(DateTime.toEpochMillis(createdAt) / millisPerSecond),
     name,
+    description,
     usage_bytes: bytes,
     file_counts: {
       in_progress: pending,
@@ -38,90 +46,121 @@ const vectorStore = (project: ReadableProject): VectorStore => {
     expires_after: null,
     expires_at: null,
     last_active_at: null,
-    metadata: {}
+    metadata
   }
 }
 
+/** Names are unique in an organization, and clients of vector stores needn't give one. */
+const someName = () => `Vector store ${SecureRandom.uuidV7Unsafe()}`
+
 /** The hits of all queries, each passage once and with its best score, the best first. */
-const bestOf = (found: ReadonlyArray<ReadonlyArray<Hit>>, limit: number, scoreMin: number) => {
+const bestOf = (found: ReadonlyArray<ReadonlyArray<Hit>>, limit: number) => {
   const best = new Map<string, Hit>()
   for (const hit of found.flat()) {
     const key = `${hit.fileId} ${hit.start}`
-    if (hit.score >= scoreMin && hit.score > (best.get(key)?.score ?? -1)) best.set(key, hit)
+    if (hit.score > (best.get(key)?.score ?? -1)) best.set(key, hit)
   }
   return [...best.values()].toSorted((one, other) => other.score - one.score).slice(0, limit)
 }
 
-const resultOf = ({ fileId, filename, headings, page, score, text }: Hit): SearchPage["data"][number] => ({
-  file_id: shownId("file", fileId),
-  filename,
-  score,
+/** The attributes of the file, and beside them where the passage stands. */
+const resultOf = (hit: Hit): SearchPage["data"][number] => ({
+  file_id: shownId("file", hit.fileId),
+  filename: hit.filename,
+  score: hit.score,
   attributes: {
-    ...(page === null ? {} : { page }),
-    ...(headings.length === 0 ? {} : { section: headings.join(" > ") })
+    ...(hit.page === null ? {} : { page: hit.page }),
+    ...(hit.headings.length === 0 ? {} : { section: hit.headings.join(" > ") }),
+    ...hit.attributes
   },
-  content: [{ type: "text", text }]
-})
-
-/** What every path needs before it reads a project. */
-const makeProof = Effect.map(Policy, (policy) => {
-  const permitted = Effect.gen(function* () {
-    const caller = yield* CurrentUser
-    const { operation } = yield* policy.permissions(caller.plan)
-    const denial = operation("projects", "")
-    return denial === null ? caller : yield* Effect.fail(denial)
-  })
-  const memberOf = (id: ProjectId) =>
-    Effect.flatMap(permitted, ({ userId }) => policy.project(userId, id, "vector_store_id"))
-  return { permitted, memberOf }
+  content: [{ type: "text", text: hit.text }]
 })
 
 export const VectorStoresHandlers = HttpApiBuilder.group(
   OpenAiApi,
   "vectorStores",
   Effect.fn(function* (handlers) {
+    const erasure = yield* Erasure
+    const members = yield* MemberProjects
+    const notes = yield* ProjectNotes
     const projects = yield* ReadableProjects
-    const { memberOf, permitted } = yield* makeProof
+    const { answered, creator, memberOf, named, permitted } = yield* makeStoreProofs
+
+    const show = (id: ProjectId) => Effect.map(Effect.flatMap(memberOf(id), projects.get), vectorStore)
 
     return handlers.handleAll({
       list: Effect.fnUntraced(function* ({ query }) {
         const { userId } = yield* permitted
-        const { after, limit = pageDefault, order = "desc" } = query
-        const wanted = { limit, order, ...(after === undefined ? {} : { after }) }
-        const rows = yield* projects.list(userId, wanted)
-        const data = rows.slice(0, limit).map(vectorStore)
+        const { limit = pageDefault, order = "desc", ...ends } = query
+        const found = yield* projects.list(userId, { ...ends, limit, order })
+        const data = found.data.map(vectorStore)
         return {
           object: "list" as const,
           data,
           first_id: data[0]?.id ?? null,
           last_id: data.at(-1)?.id ?? null,
-          has_more: rows.length > limit
+          has_more: found.hasMore
         }
-      }, enveloped),
+      }, answered),
+      create: Effect.fnUntraced(function* ({ payload, request }) {
+        yield* refuseKey(request)
+        const userId = yield* creator
+        const { description, file_ids, metadata, name } = payload
+        const id = yield* notes.create(userId, name ?? someName(), {
+          description: description ?? null,
+          metadata: metadata ?? {},
+          files: (file_ids ?? []).map((fileId, at) => ({
+            fileId,
+            attributes: null,
+            param: `file_ids[${at}]`
+          }))
+        })
+        const headers = yield* ignoredHeader(request, payload, Object.keys(CreateStoreBody.fields))
+        return HttpServerResponse.jsonUnsafe(yield* show(id), { headers })
+      }, answered),
       get: Effect.fnUntraced(function* ({ params }) {
-        return vectorStore(yield* projects.get(yield* memberOf(params.vector_store_id)))
-      }, enveloped)
+        return yield* show(params.vector_store_id)
+      }, answered),
+      update: Effect.fnUntraced(function* ({ params, payload, request }) {
+        const { metadata, name } = payload
+        const membership = yield* memberOf(params.vector_store_id)
+        const changes = { ...(name == null ? {} : { name }), ...(metadata == null ? {} : { metadata }) }
+        yield* named(notes.update(membership, changes))
+        const headers = yield* ignoredHeader(request, payload, Object.keys(UpdateStoreBody.fields))
+        return HttpServerResponse.jsonUnsafe(yield* show(params.vector_store_id), { headers })
+      }, answered),
+      delete: Effect.fnUntraced(function* ({ params }) {
+        const { vector_store_id: id } = params
+        yield* named(members.requireOwner(yield* memberOf(id)))
+        yield* named(erasure.deleteProject(id))
+        const shown = shownId("vectorStore", id)
+        return { id: shown, object: "vector_store.deleted", deleted: true } as const
+      }, answered)
     })
   })
 )
+
+const documented = Object.keys(SearchBody.fields)
 
 export const VectorSearchHandlers = HttpApiBuilder.group(
   OpenAiApi,
   "vectorSearch",
   Effect.fn(function* (handlers) {
     const retrieval = yield* Retrieval
-    const { memberOf } = yield* makeProof
+    const { answered, memberOf } = yield* makeStoreProofs
 
     const search = Effect.fnUntraced(function* (id: ProjectId, body: SearchBody) {
       const membership = yield* memberOf(id)
       const queries = typeof body.query === "string" ? [body.query] : body.query
       const limit = body.max_num_results ?? resultsDefault
-      const found = yield* Effect.forEach(queries, (text) => retrieval.search(membership, { text, limit }))
-      const scoreMin = body.ranking_options?.score_threshold ?? 0
+      const rated = { scoreMin: body.ranking_options?.score_threshold ?? 0 }
+      const filter = body.filters ?? null
+      const found = yield* Effect.forEach(queries, (text) =>
+        retrieval.search(membership, { text, limit, filter, rated })
+      )
       const hits = bestOf(
         found.map((one) => one.hits),
-        limit,
-        scoreMin
+        limit
       )
       const page: SearchPage = {
         object: "vector_store.search_results.page",
@@ -133,8 +172,15 @@ export const VectorSearchHandlers = HttpApiBuilder.group(
       return page
     })
 
-    return handlers.handle("search", ({ params, payload }) =>
-      enveloped(search(params.vector_store_id, payload))
+    return handlers.handle(
+      "search",
+      Effect.fnUntraced(function* ({ params, payload, request }) {
+        const page = yield* search(params.vector_store_id, payload)
+        // A query is searched for as it is.
+        const unused = payload.rewrite_query === true ? ["rewrite_query"] : []
+        const headers = yield* ignoredHeader(request, payload, documented, unused)
+        return HttpServerResponse.jsonUnsafe(page, { headers })
+      }, answered)
     )
   })
 )

@@ -64,7 +64,7 @@ export const makeCreation = Effect.gen(function* () {
 })
 
 /** Runs a change under the lock of its project, with the role that the user has then. */
-const makeAdmitted = Effect.gen(function* () {
+export const makeAdmitted = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const table = yield* makeProjectTable
 

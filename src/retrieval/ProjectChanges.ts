@@ -46,6 +46,62 @@ export const requireUser = (table: Effect.Success<typeof makeProjectTable>) =>
     if (!sameOrganization) return yield* new UserOfOtherOrganization()
   })
 
+/** The project. Other changes of it wait until the transaction ends. */
+const makeLocked = Effect.map(makeProjectTable, (table) =>
+  Effect.fnUntraced(function* (id: ProjectId) {
+    const found = yield* table.lock(id)
+    return found ?? (yield* new ProjectNotFound())
+  })
+)
+
+/** The methods of `Projects` that add files. */
+const makeAdditions = Effect.fnUntraced(function* ({ offerNext }: Effect.Success<typeof makeIndexJobs>) {
+  const sql = yield* SqlClient.SqlClient
+  const corpus = yield* makeCorpusTable
+  const audit = yield* makeAuditRecorder
+  const locked = yield* makeLocked
+
+  const addFile = Effect.fn("Projects.addFile")(
+    function* (projectId: ProjectId, fileId: FileId) {
+      const key = { projectId, fileId }
+      const project = yield* locked(projectId)
+      const isNew = yield* corpus.insert(key)
+      yield* offerNext(projectId)
+      const found = yield* corpus.find(key)
+      if (found === undefined) {
+        const { file, sameOrganization } = yield* corpus.place(key)
+        return yield* file && !sameOrganization
+          ? new UserOfOtherOrganization()
+          : new FileNotFound({ param: "file_id" })
+      }
+      const details = { file_id: fileId, filename: found.filename, owner: found.owner }
+      if (isNew) yield* audit.record(entryOf("project.file_add", project, details))
+      return found
+    },
+    sql.withTransaction,
+    orUnavailable
+  )
+
+  const addFiles = Effect.fn("Projects.addFiles")(
+    function* (projectId: ProjectId, fileIds: ReadonlyArray<FileId>) {
+      const project = yield* locked(projectId)
+      const added = yield* corpus.insertAll(projectId, fileIds)
+      yield* offerNext(projectId)
+      yield* Effect.forEach(
+        added,
+        ({ fileId, filename, owner }) =>
+          audit.record(entryOf("project.file_add", project, { file_id: fileId, filename, owner })),
+        { discard: true }
+      )
+      return added.map(({ fileId }) => fileId)
+    },
+    sql.withTransaction,
+    orUnavailable
+  )
+
+  return { addFile, addFiles }
+})
+
 /** The methods of `Projects` that change something, each with its record in one transaction. */
 export const makeProjectChanges = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -54,6 +110,8 @@ export const makeProjectChanges = Effect.gen(function* () {
   const corpus = yield* makeCorpusTable
   const jobs = yield* makeIndexJobs
   const audit = yield* makeAuditRecorder
+  const locked = yield* makeLocked
+  const additions = yield* makeAdditions(jobs)
 
   const create = Effect.fn("Projects.create")(function* (name: string, organization: string) {
     const id = ProjectId.make(yield* random.uuidV7())
@@ -66,12 +124,6 @@ export const makeProjectChanges = Effect.gen(function* () {
       ? new ProjectExists()
       : new OrganizationNotFound()
   }, orUnavailable)
-
-  /** The project. Other changes of it wait until the transaction ends. */
-  const locked = Effect.fnUntraced(function* (id: ProjectId) {
-    const found = yield* table.lock(id)
-    return found ?? (yield* new ProjectNotFound())
-  })
 
   /** Fails if that user is an owner of the project, and the only one. The project is locked. */
   const requireOtherOwner = Effect.fnUntraced(function* (id: ProjectId, email: string) {
@@ -116,27 +168,6 @@ export const makeProjectChanges = Effect.gen(function* () {
     orUnavailable
   )
 
-  const addFile = Effect.fn("Projects.addFile")(
-    function* (projectId: ProjectId, fileId: FileId) {
-      const key = { projectId, fileId }
-      const project = yield* locked(projectId)
-      const isNew = yield* corpus.insert(key)
-      yield* jobs.offerNext(projectId)
-      const found = yield* corpus.find(key)
-      if (found === undefined) {
-        const { file, sameOrganization } = yield* corpus.place(key)
-        return yield* file && !sameOrganization
-          ? new UserOfOtherOrganization()
-          : new FileNotFound({ param: "file_id" })
-      }
-      const details = { file_id: fileId, filename: found.filename, owner: found.owner }
-      if (isNew) yield* audit.record(entryOf("project.file_add", project, details))
-      return found
-    },
-    sql.withTransaction,
-    orUnavailable
-  )
-
   const removeFile = Effect.fn("Projects.removeFile")(
     function* (projectId: ProjectId, fileId: FileId) {
       const project = yield* locked(projectId)
@@ -160,5 +191,5 @@ export const makeProjectChanges = Effect.gen(function* () {
     orUnavailable
   )
 
-  return { create, addMember, removeMember, addFile, removeFile, reindex }
+  return { create, addMember, removeMember, ...additions, removeFile, reindex }
 })

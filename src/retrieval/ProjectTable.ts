@@ -1,8 +1,9 @@
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { OrganizationId, ProjectId, UserId, FileId } from "../domain/Ids.ts"
+import { FileAttributes } from "../domain/FileAttributes.ts"
+import { type FileBatchId, OrganizationId, ProjectId, UserId, FileId } from "../domain/Ids.ts"
 import { ProjectRole, CorpusStatus } from "../domain/Project.ts"
-import { firstId, pageRowsAsked } from "../sql/Paging.ts"
+import { firstId, pageRowsAsked, type Stretch, stretchClauses, stretchOf } from "../sql/Paging.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
 import { visible } from "../sql/visible.ts"
 
@@ -184,9 +185,11 @@ const CorpusRow = Schema.Struct({
   status: CorpusStatus,
   statusDetails: Schema.NullOr(Schema.String),
   chunks: Schema.NullOr(Schema.Int),
+  attributes: FileAttributes,
   addedAt: Schema.DateTimeUtcFromDate
 })
 
+const AddedRow = Schema.Struct({ fileId: FileId, filename: Schema.String, owner: Schema.String })
 const RemovedRow = Schema.Struct({ filename: Schema.String })
 
 const FilePlace = Schema.Struct({
@@ -205,7 +208,7 @@ export const makeCorpusTable = Effect.gen(function* () {
   const isKept = sql.literal("(f.expires_at IS NULL OR f.expires_at > now())")
 
   const selectRows = sql`
-    SELECT p.file_id, f.filename, f.bytes::float8 AS bytes, f.user_id AS owner_id, u.email AS owner, p.status, p.status_details, p.chunks, p.added_at
+    SELECT p.file_id, f.filename, f.bytes::float8 AS bytes, f.user_id AS owner_id, u.email AS owner, p.status, p.status_details, p.chunks, p.attributes, p.added_at
     FROM project_files p JOIN files f ON f.id = p.file_id AND ${isKept} JOIN users u ON u.id = f.user_id`
 
   /** In the order of upload; one row more than a page has. */
@@ -213,6 +216,30 @@ export const makeCorpusTable = Effect.gen(function* () {
     sql`${selectRows} WHERE p.project_id = ${projectId}::uuid AND p.file_id > ${after ?? firstId}::uuid
       ${status === null ? sql.literal("") : sql`AND p.status = ${status}`}
       ORDER BY p.file_id LIMIT ${pageRowsAsked}`.pipe(rowsAs(CorpusRow))
+
+  const list = (
+    projectId: ProjectId,
+    {
+      batch,
+      status,
+      ...stretch
+    }: Stretch<FileId> & {
+      readonly status: CorpusStatus | null
+      readonly batch: FileBatchId | null
+    }
+  ) => {
+    const { conditions, order } = stretchClauses(sql, "p.file_id", stretch)
+    return sql`${selectRows} WHERE p.project_id = ${projectId}::uuid ${conditions}
+      ${status === null ? sql.literal("") : sql`AND p.status = ${status}`}
+      ${
+        batch === null
+          ? sql.literal("")
+          : sql`AND p.file_id IN (SELECT file_id FROM file_batch_files WHERE batch_id = ${batch}::uuid)`
+      } ${order}`.pipe(
+      rowsAs(CorpusRow),
+      Effect.map((rows) => stretchOf(rows, stretch))
+    )
+  }
 
   /** A file of a project is one of the project's organization. */
   const find = Effect.fnUntraced(function* ({ fileId, projectId }: CorpusKey) {
@@ -229,6 +256,22 @@ export const makeCorpusTable = Effect.gen(function* () {
         ${yield* visible(sql, "p.organization_id")}
       ON CONFLICT (project_id, file_id) DO NOTHING RETURNING file_id`
     return rows.length > 0
+  })
+
+  /** Adds files of the project's organization; the answer is those that it didn't have. */
+  const insertAll = Effect.fnUntraced(function* (projectId: ProjectId, fileIds: ReadonlyArray<FileId>) {
+    return yield* sql`WITH added AS (
+        INSERT INTO project_files (project_id, file_id)
+        SELECT p.id, f.id
+        FROM projects p, files f JOIN users u ON u.id = f.user_id
+        WHERE p.id = ${projectId}::uuid AND f.id = ANY (${fileIds}::uuid[]) AND ${isKept}
+          AND u.organization_id = p.organization_id ${yield* visible(sql, "p.organization_id")}
+        ON CONFLICT (project_id, file_id) DO NOTHING RETURNING file_id
+      )
+      SELECT f.id AS file_id, f.filename, u.email AS owner
+      FROM added JOIN files f ON f.id = added.file_id JOIN users u ON u.id = f.user_id ORDER BY f.id`.pipe(
+      rowsAs(AddedRow)
+    )
   })
 
   /** What there is of what an `insert` named. */
@@ -252,5 +295,5 @@ export const makeCorpusTable = Effect.gen(function* () {
       RETURNING f.filename`.pipe(rowAs(RemovedRow))
   })
 
-  return { page, find, insert, place, remove }
+  return { page, list, find, insert, insertAll, place, remove }
 })

@@ -89,6 +89,11 @@ export class Projects extends Context.Service<
       CorpusFile,
       ProjectNotFound | FileNotFound | UserOfOtherOrganization | DatabaseUnavailable
     >
+    /** Adds those of the files that are of the project's organization; the answer is which it didn't have. */
+    readonly addFiles: (
+      id: ProjectId,
+      fileIds: ReadonlyArray<FileId>
+    ) => Effect.Effect<ReadonlyArray<FileId>, ProjectNotFound | DatabaseUnavailable>
     /** Takes a file out of the project; its owner keeps it. */
     readonly removeFile: (
       id: ProjectId,

@@ -1,9 +1,11 @@
 import { Context, type DateTime, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import type { Page } from "../domain/Account.ts"
 import { type DatabaseUnavailable, ProjectNotFound } from "../domain/Errors.ts"
 import { ProjectId, type UserId } from "../domain/Ids.ts"
 import { type ProjectMembership, ProjectRole } from "../domain/Project.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
+import { type Stretch, stretchClauses, stretchOf } from "../sql/Paging.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
 
 /** A project as its members see it. */
@@ -19,12 +21,9 @@ export interface ReadableProject {
   readonly pending: number
   readonly indexed: number
   readonly failed: number
-}
-
-interface ProjectsWanted {
-  readonly limit: number
-  readonly order: "asc" | "desc"
-  readonly after?: ProjectId
+  /** What clients of vector stores note of it. */
+  readonly description: string | null
+  readonly metadata: Readonly<Record<string, string>>
 }
 
 const Row = Schema.Struct({
@@ -36,18 +35,20 @@ const Row = Schema.Struct({
   bytes: Schema.Finite,
   pending: Schema.Int,
   indexed: Schema.Int,
-  failed: Schema.Int
+  failed: Schema.Int,
+  description: Schema.NullOr(Schema.String),
+  metadata: Schema.Record(Schema.String, Schema.String)
 })
 
 /** The projects that a user is a member of. */
 export class ReadableProjects extends Context.Service<
   ReadableProjects,
   {
-    /** In the order of their creation; one more than `limit` tells that there are more. */
+    /** In the order of their creation. */
     readonly list: (
       userId: UserId,
-      wanted: ProjectsWanted
-    ) => Effect.Effect<ReadonlyArray<ReadableProject>, DatabaseUnavailable>
+      wanted: Stretch<ProjectId>
+    ) => Effect.Effect<Page<ReadableProject>, DatabaseUnavailable>
     readonly get: (
       membership: ProjectMembership
     ) => Effect.Effect<ReadableProject, ProjectNotFound | DatabaseUnavailable>
@@ -59,7 +60,7 @@ export class ReadableProjects extends Context.Service<
       const sql = yield* SqlClient.SqlClient
 
       const select = sql`
-        SELECT p.id, p.name, p.created_at, m.role,
+        SELECT p.id, p.name, p.created_at, p.description, p.metadata, m.role,
           (SELECT count(*)::int FROM project_members WHERE project_id = p.id) AS members, coalesce(sum(f.bytes), 0)::float8 AS bytes,
           (count(f.id) FILTER (WHERE c.status = 'pending'))::int AS pending,
           (count(f.id) FILTER (WHERE c.status = 'indexed'))::int AS indexed,
@@ -69,18 +70,12 @@ export class ReadableProjects extends Context.Service<
         LEFT JOIN project_files c ON c.project_id = p.id
         LEFT JOIN files f ON f.id = c.file_id AND (f.expires_at IS NULL OR f.expires_at > now())`
 
-      const list = Effect.fn("ReadableProjects.list")(function* (userId: UserId, wanted: ProjectsWanted) {
-        const { after, limit, order } = wanted
-        const isAfter =
-          after === undefined
-            ? sql.literal("")
-            : order === "asc"
-              ? sql`AND p.id > ${after}::uuid`
-              : sql`AND p.id < ${after}::uuid`
-        return yield* sql`${select}
-          WHERE m.user_id = ${userId}::uuid AND p.deleted_at IS NULL ${isAfter}
-          GROUP BY p.id, m.role ORDER BY p.id ${sql.literal(order === "asc" ? "ASC" : "DESC")}
-          LIMIT ${limit + 1}`.pipe(rowsAs(Row))
+      const list = Effect.fn("ReadableProjects.list")(function* (userId: UserId, wanted: Stretch<ProjectId>) {
+        const { conditions, order } = stretchClauses(sql, "p.id", wanted)
+        const rows = yield* sql`${select}
+          WHERE m.user_id = ${userId}::uuid AND p.deleted_at IS NULL ${conditions}
+          GROUP BY p.id, m.role ${order}`.pipe(rowsAs(Row))
+        return stretchOf(rows, wanted)
       }, orUnavailable)
 
       const get = Effect.fn("ReadableProjects.get")(function* ({ projectId, userId }: ProjectMembership) {

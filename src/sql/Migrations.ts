@@ -32,6 +32,7 @@ import inventedAnswers from "../../migrations/0031_invented_answers.ts"
 import rounds from "../../migrations/0032_rounds.ts"
 import cachedTokens from "../../migrations/0033_cached_tokens.ts"
 import fileAttributes from "../../migrations/0035_file_attributes.ts"
+import vectorStores from "../../migrations/0036_vector_stores.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
 import { buildText, thisBuild } from "../settings/Build.ts"
 import { Database } from "./Database.ts"
@@ -70,7 +71,8 @@ const migrations = {
   "0031_invented_answers": inventedAnswers,
   "0032_rounds": rounds,
   "0033_cached_tokens": cachedTokens,
-  "0035_file_attributes": fileAttributes
+  "0035_file_attributes": fileAttributes,
+  "0036_vector_stores": vectorStores
 }
 
 const numberOf = (name: string): number => Number.parseInt(name, 10)

@@ -88,13 +88,28 @@ layer(TestApp.layer(), { excludeTestServices: true })("/openai/v1/vector_stores"
     })
   )
 
+  it.effect("takes hints that nothing is made of, and names them", () =>
+    Effect.gen(function* () {
+      const id = yield* someProject("hinted")
+      const reply = yield* search(id, {
+        query: "a",
+        rewrite_query: true,
+        ranking_options: { ranker: "default-2024-11-15" },
+        foo: 1
+      })
+      assert.strictEqual(reply.status, 200, reply.text)
+      assert.strictEqual(reply.headers.get("x-ignored-fields"), "foo, ranking_options.ranker, rewrite_query")
+    })
+  )
+
   const refused: ReadonlyArray<readonly [field: string, body: object]> = [
     ["query", {}],
     ["query", { query: "" }],
     ["max_num_results", { query: "a", max_num_results: 51 }],
-    ["filters", { query: "a", filters: { type: "eq", key: "a", value: "b" } }],
-    ["rewrite_query", { query: "a", rewrite_query: true }],
-    ["ranking_options.ranker", { query: "a", ranking_options: { ranker: "default-2024-11-15" } }]
+    ["filters", { query: "a", filters: { type: "like", key: "a", value: "b" } }],
+    ["filters.value", { query: "a", filters: { type: "in", key: "a", value: "b" } }],
+    ["rewrite_query", { query: "a", rewrite_query: "yes" }],
+    ["ranking_options.score_threshold", { query: "a", ranking_options: { score_threshold: 2 } }]
   ]
   for (const [field, body] of refused) {
     it.effect(`refuses to search for ${JSON.stringify(body)} and names ${field}`, () =>

@@ -16,6 +16,7 @@ import { givenId } from "./ProfileIds.ts"
 import { ProfileEvent } from "./ResponseEvents.ts"
 import { ResponseResource } from "./ResponseResource.ts"
 import { StoredResponsesApi } from "./StoredResponsesApi.ts"
+import { FileBatchesApi, StoreFilesApi } from "./StoreFilesApi.ts"
 import { VectorSearchApi, VectorStoresApi } from "./VectorStoresApi.ts"
 import { WebSocketApi } from "./WebSocketApi.ts"
 
@@ -112,6 +113,8 @@ export class OpenAiApi extends HttpApi.make("parley-openai")
   .add(EmbeddingsApi)
   .add(VectorStoresApi)
   .add(VectorSearchApi)
+  .add(StoreFilesApi)
+  .add(FileBatchesApi)
   .add(SystemApi)
   .middleware(Envelope)
   .annotateMerge(

@@ -20,7 +20,8 @@ export const prefixes = {
   reasoning: "rs_",
   file: "file-",
   conversation: "conv_",
-  vectorStore: "vs_"
+  vectorStore: "vs_",
+  fileBatch: "vsfb_"
 } as const
 export type IdKind = keyof typeof prefixes
 

@@ -1,22 +1,65 @@
-import { Schema, SchemaTransformation } from "effect"
+import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { ProjectId } from "../../domain/Ids.ts"
+import { FileAttributes } from "../../domain/FileAttributes.ts"
+import { FileId, ProjectId } from "../../domain/Ids.ts"
+import { ProjectName } from "../../domain/Project.ts"
 import { StorableText } from "../../domain/StorableText.ts"
+import { Conflict } from "../ErrorEnvelope.ts"
 import { Authentication, BoundedBody } from "../Middleware.ts"
-import { cursor, describeQuery } from "../OperationDescription.ts"
-import { between, maybe, only, unsupported } from "./Fields.ts"
+import { cursor, describeQuery, pageLimit } from "../OperationDescription.ts"
+import { withUnknownFields } from "../ReadInSteps.ts"
+import { Filters, ResultsMax } from "./AttributeFields.ts"
+import { between, Label, maybe, Metadata } from "./Fields.ts"
 import { givenId } from "./ProfileIds.ts"
 
-/** Projects as vector stores: to be read and searched by their members. */
+/** Projects as vector stores: to be kept and searched by their members. */
 
 const pageMax = 100
 export const pageDefault = 20
-const resultsMax = 50
 export const resultsDefault = 10
 const queriesMax = 5
 const queryCharactersMax = 4_096
+/** Files that one request adds to a vector store. */
+const addedFilesMax = 500
 
-const VectorStoreId = givenId(ProjectId, "vectorStore")
+export const VectorStoreId = givenId(ProjectId, "vectorStore")
+
+/** Files that a request adds, each an id or more about it. */
+export const addedFiles = <S extends Schema.Top>(file: S, what: string) => {
+  const expected = `a list of at most ${addedFilesMax} ${what}`
+  return Schema.Array(file).annotate({ expected }).check(Schema.isMaxLength(addedFilesMax, { expected }))
+}
+
+/** The query of a list. */
+export const listQuery = <Id extends Schema.Codec<string, string>>(id: Id) => ({
+  limit: Schema.optionalKey(pageLimit(pageMax)),
+  order: Schema.optionalKey(Schema.Literals(["asc", "desc"]).annotate({ expected: "asc or desc" })),
+  after: cursor(id),
+  before: cursor(id)
+})
+
+export const listDescription = {
+  limit: { type: "integer", minimum: 1, maximum: pageMax, default: pageDefault },
+  order: { type: "string", enum: ["asc", "desc"], default: "desc" }
+}
+
+export const listOf = <Item extends Schema.Top>(item: Item) =>
+  Schema.Struct({
+    object: Schema.Literal("list"),
+    data: Schema.Array(item),
+    first_id: Schema.NullOr(Schema.String),
+    last_id: Schema.NullOr(Schema.String),
+    has_more: Schema.Boolean
+  })
+
+/** By whether files can be found yet. */
+export const FileCounts = Schema.Struct({
+  in_progress: Schema.Int,
+  completed: Schema.Int,
+  failed: Schema.Int,
+  cancelled: Schema.Int,
+  total: Schema.Int
+})
 
 export const VectorStore = Schema.Struct({
   id: Schema.String,
@@ -25,13 +68,8 @@ export const VectorStore = Schema.Struct({
   created_at: Schema.Int,
   name: Schema.String,
   usage_bytes: Schema.Finite,
-  file_counts: Schema.Struct({
-    in_progress: Schema.Int,
-    completed: Schema.Int,
-    failed: Schema.Int,
-    cancelled: Schema.Literal(0),
-    total: Schema.Int
-  }),
+  description: Schema.NullOr(Schema.String),
+  file_counts: FileCounts,
   /** `in_progress` while files of it can't be found yet. */
   status: Schema.Literals(["in_progress", "completed"]),
   expires_after: Schema.Null,
@@ -41,31 +79,35 @@ export const VectorStore = Schema.Struct({
 }).annotate({ identifier: "VectorStore", description: "A project that the caller is a member of." })
 export type VectorStore = typeof VectorStore.Type
 
-const VectorStoreList = Schema.Struct({
-  object: Schema.Literal("list"),
-  data: Schema.Array(VectorStore),
-  first_id: Schema.NullOr(Schema.String),
-  last_id: Schema.NullOr(Schema.String),
-  has_more: Schema.Boolean
-}).annotate({ identifier: "VectorStoreList" })
+const VectorStoreList = listOf(VectorStore).annotate({ identifier: "VectorStoreList" })
+
+const VectorStoreDeleted = Schema.Struct({
+  id: Schema.String,
+  object: Schema.Literal("vector_store.deleted"),
+  deleted: Schema.Literal(true)
+}).annotate({ identifier: "VectorStoreDeleted" })
+
+export const CreateStoreBody = Schema.Struct({
+  name: maybe(ProjectName),
+  description: maybe(Label),
+  metadata: maybe(Metadata),
+  file_ids: maybe(addedFiles(givenId(FileId, "file"), "ids of files"))
+}).annotate({ identifier: "CreateVectorStoreBody", expected: "a JSON object" })
+export type CreateStoreBody = typeof CreateStoreBody.Type
+
+export const UpdateStoreBody = Schema.Struct({
+  name: maybe(ProjectName),
+  metadata: maybe(Metadata)
+}).annotate({
+  identifier: "UpdateVectorStoreBody",
+  expected: "a JSON object"
+})
+export type UpdateStoreBody = typeof UpdateStoreBody.Type
 
 const Query = StorableText.check(
   Schema.isMinLength(1, { expected: "a text that is not empty" }),
   Schema.isMaxLength(queryCharactersMax, { expected: `a text of at most ${queryCharactersMax} characters` })
 )
-
-/** A whole number in the query of a URL. */
-const count = (max: number) => {
-  const expected = `a whole number from 1 to ${max}`
-  return Schema.String.annotate({ expected })
-    .check(Schema.makeFilter((text) => /^\d{1,4}$/.test(text) && +text >= 1 && +text <= max, { expected }))
-    .pipe(
-      Schema.decodeTo(
-        Schema.Int,
-        SchemaTransformation.transform({ decode: (text) => +text, encode: (number) => String(number) })
-      )
-    )
-}
 
 export const SearchBody = Schema.Struct({
   query: Schema.Union([
@@ -75,22 +117,10 @@ export const SearchBody = Schema.Struct({
       Schema.isMaxLength(queriesMax, { expected: `a list of at most ${queriesMax} texts` })
     )
   ]).annotate({ expected: `a text, or a list of at most ${queriesMax} texts` }),
-  max_num_results: maybe(
-    Schema.Int.annotate({ expected: `a whole number from 1 to ${resultsMax}` }).check(
-      Schema.isBetween(
-        { minimum: 1, maximum: resultsMax },
-        { expected: `a whole number from 1 to ${resultsMax}` }
-      )
-    )
-  ),
-  ranking_options: maybe(
-    Schema.Struct({
-      ranker: maybe(only("auto", "there is one way to rank")),
-      score_threshold: maybe(between(0, 1))
-    })
-  ),
-  rewrite_query: maybe(only(false, "a query is searched for as it is")),
-  filters: unsupported("files have no attributes to choose them by")
+  max_num_results: maybe(ResultsMax),
+  ranking_options: maybe(Schema.Struct({ score_threshold: maybe(between(0, 1)) })),
+  rewrite_query: maybe(Schema.Boolean),
+  filters: maybe(Filters)
 }).annotate({ identifier: "VectorStoreSearchBody", expected: "a JSON object" })
 export type SearchBody = typeof SearchBody.Type
 
@@ -103,7 +133,7 @@ export const SearchPage = Schema.Struct({
       file_id: Schema.String,
       filename: Schema.String,
       score: Schema.Finite,
-      attributes: Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.Finite])),
+      attributes: FileAttributes,
       content: Schema.Array(Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }))
     })
   ),
@@ -113,31 +143,61 @@ export const SearchPage = Schema.Struct({
 export type SearchPage = typeof SearchPage.Type
 
 const ofStore = { params: { vector_store_id: VectorStoreId } }
+const path = "/vector_stores/:vector_store_id" as const
+const described = (summary: string, description: string) => OpenApi.annotations({ summary, description })
+
+const list = HttpApiEndpoint.get("list", "/vector_stores", {
+  query: listQuery(VectorStoreId),
+  success: VectorStoreList
+}).annotateMerge(
+  OpenApi.annotations({
+    summary: "List vector stores",
+    description: "The projects that the caller is a member of, the newest first.",
+    transform: describeQuery(listDescription)
+  })
+)
+
+const create = HttpApiEndpoint.post("create", "/vector_stores", {
+  payload: withUnknownFields(CreateStoreBody).annotate({
+    identifier: "CreateVectorStoreBody",
+    expected: "a JSON object"
+  }),
+  success: VectorStore,
+  error: Conflict
+}).annotateMerge(
+  described(
+    "Create a vector store",
+    "Creates a project that the caller owns, with files of the caller's own. `expires_after` and `chunking_strategy` are ignored."
+  )
+)
+
+const get = HttpApiEndpoint.get("get", path, { ...ofStore, success: VectorStore }).annotateMerge(
+  described("Inspect a vector store", "One project.")
+)
+
+const update = HttpApiEndpoint.post("update", path, {
+  ...ofStore,
+  payload: withUnknownFields(UpdateStoreBody).annotate({
+    identifier: "UpdateVectorStoreBody",
+    expected: "a JSON object"
+  }),
+  success: VectorStore,
+  error: Conflict
+}).annotateMerge(
+  described("Change a vector store", "Renames the project, or replaces its metadata; for its owners.")
+)
+
+const remove = HttpApiEndpoint.delete("delete", path, {
+  ...ofStore,
+  success: VectorStoreDeleted
+}).annotateMerge(
+  described("Delete a vector store", "Deletes the project, for its owners. Its files stay with their owners.")
+)
 
 export class VectorStoresApi extends HttpApiGroup.make("vectorStores")
-  .add(
-    HttpApiEndpoint.get("list", "/vector_stores", {
-      query: {
-        limit: Schema.optionalKey(count(pageMax)),
-        order: Schema.optionalKey(Schema.Literals(["asc", "desc"]).annotate({ expected: "asc or desc" })),
-        after: cursor(VectorStoreId)
-      },
-      success: VectorStoreList
-    }).annotateMerge(
-      OpenApi.annotations({
-        summary: "List vector stores",
-        description: "The projects that the caller is a member of, the newest first.",
-        transform: describeQuery({
-          limit: { type: "integer", minimum: 1, maximum: pageMax, default: pageDefault },
-          order: { type: "string", enum: ["asc", "desc"], default: "desc" }
-        })
-      })
-    ),
-    HttpApiEndpoint.get("get", "/vector_stores/:vector_store_id", {
-      ...ofStore,
-      success: VectorStore
-    }).annotateMerge(OpenApi.annotations({ summary: "Inspect a vector store", description: "One project." }))
-  )
+  .add(list, create, get, update, remove)
+  .middleware(BoundedBody)
+  // Added last, so that it runs first: no body is read before the key is checked.
   .middleware(Authentication)
   .prefix("/openai/v1")
   .annotateMerge(
@@ -148,7 +208,10 @@ export class VectorSearchApi extends HttpApiGroup.make("vectorSearch")
   .add(
     HttpApiEndpoint.post("search", "/vector_stores/:vector_store_id/search", {
       ...ofStore,
-      payload: SearchBody,
+      payload: withUnknownFields(SearchBody).annotate({
+        identifier: "VectorStoreSearchBody",
+        expected: "a JSON object"
+      }),
       success: SearchPage
     }).annotateMerge(
       OpenApi.annotations({

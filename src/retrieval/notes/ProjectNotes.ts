@@ -1,0 +1,159 @@
+import { Context, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { makeAuditRecorder } from "../../audit/AuditRecorder.ts"
+import type { Page } from "../../domain/Account.ts"
+import {
+  type DatabaseUnavailable,
+  type EndpointForbidden,
+  type FileBatchNotFound,
+  type FileNotFound,
+  type NotProjectMember,
+  type NotProjectOwner,
+  type OrganizationNotFound,
+  type ProjectExists,
+  ProjectNotFound,
+  type TooManyProjects
+} from "../../domain/Errors.ts"
+import type { FileAttributes } from "../../domain/FileAttributes.ts"
+import type { FileBatchId, FileId, ProjectId, UserId } from "../../domain/Ids.ts"
+import type {
+  CorpusFile,
+  CorpusStatus,
+  FileBatch,
+  FileToAdd,
+  ProjectMembership
+} from "../../domain/Project.ts"
+import { orUnavailable } from "../../sql/orUnavailable.ts"
+import type { Stretch } from "../../sql/Paging.ts"
+import { MemberProjects } from "../MemberProjects.ts"
+import { entryOf } from "../ProjectChanges.ts"
+import type { Projects } from "../Projects.ts"
+import { makeCorpusTable, makeProjectTable } from "../ProjectTable.ts"
+import { makeFileBatches } from "./FileBatches.ts"
+import { makeNotedFiles } from "./NotedFiles.ts"
+
+type Forbidden = ProjectNotFound | NotProjectMember | DatabaseUnavailable
+
+/** What a client notes of a project. */
+interface Noted {
+  readonly description: string | null
+  readonly metadata: Readonly<Record<string, string>>
+}
+
+type FilesWanted = Stretch<FileId> & { readonly status: CorpusStatus | null }
+
+/** What members do with projects as clients of vector stores: the rights are those of `MemberProjects`. */
+export class ProjectNotes extends Context.Service<
+  ProjectNotes,
+  {
+    /** Creates a project with files of the user's own, all or nothing. */
+    readonly create: (
+      userId: UserId,
+      name: string,
+      noted: Noted & { readonly files: ReadonlyArray<FileToAdd> }
+    ) => Effect.Effect<
+      ProjectId,
+      | ProjectExists
+      | OrganizationNotFound
+      | EndpointForbidden
+      | TooManyProjects
+      | FileNotFound
+      | ProjectNotFound
+      | DatabaseUnavailable
+    >
+    /** For owners; undefined leaves something as it is. */
+    readonly update: (
+      membership: ProjectMembership,
+      changes: { readonly name?: string; readonly metadata?: Noted["metadata"] }
+    ) => Effect.Effect<void, ProjectExists | NotProjectOwner | Forbidden>
+    /** In the order of upload. */
+    readonly files: (
+      membership: ProjectMembership,
+      wanted: FilesWanted
+    ) => Effect.Effect<Page<CorpusFile>, DatabaseUnavailable>
+    /** Adds a file of the member's own. */
+    readonly addFile: (
+      membership: ProjectMembership,
+      file: FileToAdd
+    ) => Effect.Effect<CorpusFile, FileNotFound | Forbidden>
+    /** Replaces the attributes of a file: owners of the project those of any, members those of their own. */
+    readonly noteFile: (
+      membership: ProjectMembership,
+      fileId: FileId,
+      attributes: FileAttributes
+    ) => Effect.Effect<CorpusFile, FileNotFound | NotProjectOwner | Forbidden>
+    /** Adds files of the member's own together, all or none. */
+    readonly addBatch: (
+      membership: ProjectMembership,
+      files: ReadonlyArray<FileToAdd>
+    ) => Effect.Effect<FileBatch, FileNotFound | FileBatchNotFound | Forbidden>
+    readonly batch: (
+      membership: ProjectMembership,
+      id: FileBatchId
+    ) => Effect.Effect<FileBatch, FileBatchNotFound | DatabaseUnavailable>
+    /** Those that the project still has. */
+    readonly batchFiles: (
+      membership: ProjectMembership,
+      id: FileBatchId,
+      wanted: FilesWanted
+    ) => Effect.Effect<Page<CorpusFile>, FileBatchNotFound | DatabaseUnavailable>
+    /** Takes out what the batch has added and no search has found yet; does nothing once all is searchable. */
+    readonly cancelBatch: (
+      membership: ProjectMembership,
+      id: FileBatchId
+    ) => Effect.Effect<FileBatch, FileBatchNotFound | NotProjectOwner | Forbidden>
+  }
+>()("parley/retrieval/notes/ProjectNotes") {
+  static readonly layer: Layer.Layer<ProjectNotes, never, MemberProjects | Projects | SqlClient.SqlClient> =
+    Layer.effect(
+      ProjectNotes,
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const audit = yield* makeAuditRecorder
+        const members = yield* MemberProjects
+        const table = yield* makeProjectTable
+        const corpus = yield* makeCorpusTable
+        const { addAll, addFile, noteFile } = yield* makeNotedFiles
+
+        const create = Effect.fn("ProjectNotes.create")(
+          function* (
+            userId: UserId,
+            name: string,
+            { description, files, metadata }: Noted & { readonly files: ReadonlyArray<FileToAdd> }
+          ) {
+            const { id } = yield* members.create(userId, name)
+            yield* sql`UPDATE projects SET description = ${description}, metadata = ${JSON.stringify(metadata)}::jsonb
+              WHERE id = ${id}::uuid`
+            if (files.length > 0) yield* addAll(id, userId, files)
+            return id
+          },
+          sql.withTransaction,
+          orUnavailable
+        )
+
+        const update = Effect.fn("ProjectNotes.update")(
+          function* (
+            membership: ProjectMembership,
+            { metadata, name }: { readonly name?: string; readonly metadata?: Noted["metadata"] }
+          ) {
+            yield* members.requireOwner(membership)
+            if (name !== undefined) yield* members.rename(membership, name)
+            if (metadata === undefined) return
+            const project = (yield* table.lock(membership.projectId)) ?? (yield* new ProjectNotFound())
+            yield* sql`UPDATE projects SET metadata = ${JSON.stringify(metadata)}::jsonb WHERE id = ${project.id}::uuid`
+            yield* audit.record(entryOf("project.note", project))
+          },
+          sql.withTransaction,
+          orUnavailable
+        )
+
+        const files = Effect.fn("ProjectNotes.files")(
+          ({ projectId }: ProjectMembership, wanted: FilesWanted) =>
+            corpus.list(projectId, { ...wanted, batch: null }),
+          orUnavailable
+        )
+
+        return ProjectNotes.of({ create, update, files, addFile, noteFile, ...(yield* makeFileBatches) })
+      })
+    )
+}
