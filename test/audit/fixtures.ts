@@ -9,6 +9,7 @@ import { Onboarding } from "../../src/auth/Onboarding.ts"
 import type { AuditAction } from "../../src/domain/AuditEntry.ts"
 import { Policy } from "../../src/plans/Policy.ts"
 import { MemberProjects } from "../../src/retrieval/MemberProjects.ts"
+import { ProjectNotes } from "../../src/retrieval/notes/ProjectNotes.ts"
 import { Projects } from "../../src/retrieval/Projects.ts"
 import { AppConfig } from "../../src/settings/AppConfig.ts"
 import { Usage } from "../../src/usage/Usage.ts"
@@ -23,7 +24,8 @@ export const recordingOver = Layer.mergeAll(
   authLayer(),
   usageLayer,
   Audit.layer,
-  MemberProjects.layer.pipe(
+  ProjectNotes.layer.pipe(
+    Layer.provideMerge(MemberProjects.layer),
     Layer.provideMerge(projectsOver()),
     Layer.provide(Layer.succeed(AppConfig, testConfig({})))
   )
@@ -52,6 +54,7 @@ type Services =
   | Onboarding
   | Projects
   | MemberProjects
+  | ProjectNotes
   | Policy
   | Usage
   | SqlClient.SqlClient
@@ -83,6 +86,17 @@ const asOwner = <A, E>(
     const membership = yield* (yield* Policy).project(user.id, project.id)
     return yield* change(yield* MemberProjects, membership)
   })
+
+/** The same with what clients note of it. */
+const noting = <A, E>(
+  tenant: Tenant,
+  change: (
+    notes: ProjectNotes["Service"],
+    membership: Effect.Success<ReturnType<Policy["Service"]["project"]>>
+  ) => Effect.Effect<A, E>
+) => Effect.flatMap(ProjectNotes, (notes) => asOwner(tenant, (_, membership) => change(notes, membership)))
+
+const addOwned = (tenant: Tenant) => Effect.andThen(addMember(tenant, "owner"), addFile(tenant))
 
 /** One more user of the tenant's organization, who is a member of its project. */
 const addColleague = (tenant: Tenant) =>
@@ -251,6 +265,30 @@ export const changes: ReadonlyArray<Change> = [
     actions: ["project.file_remove"],
     first: addFile,
     run: ({ file, project }) => Effect.flatMap(Projects, (projects) => projects.removeFile(project.id, file))
+  },
+  {
+    title: "noting something of a project",
+    actions: ["project.note"],
+    first: (tenant) => addMember(tenant, "owner"),
+    run: (tenant) => noting(tenant, (notes, membership) => notes.update(membership, { metadata: { a: "b" } }))
+  },
+  {
+    title: "noting something of a file",
+    actions: ["project.file_note"],
+    first: addOwned,
+    run: (tenant) =>
+      noting(tenant, (notes, membership) => notes.noteFile(membership, tenant.file, { year: 2_020 }))
+  },
+  {
+    title: "adding files together",
+    actions: ["project.file_add"],
+    first: (tenant) => addMember(tenant, "owner"),
+    run: (tenant) =>
+      noting(tenant, (notes, membership) =>
+        notes.addBatch(membership, [
+          { fileId: tenant.file, attributes: { year: 2_020 }, param: "file_ids[0]" }
+        ])
+      )
   },
   {
     title: "indexing a project again",

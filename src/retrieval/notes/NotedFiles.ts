@@ -34,13 +34,15 @@ export const makeNotedFiles = Effect.gen(function* () {
     if (missing !== undefined) return yield* new FileNotFound({ param: missing.param })
   })
 
+  /** The answer has a row for each file whose attributes were other ones. */
   const setAttributes = (
     projectId: ProjectId,
     noted: ReadonlyArray<{ readonly fileId: FileId; readonly attributes: FileAttributes }>
   ) =>
     sql`UPDATE project_files SET attributes = given.attributes
       FROM jsonb_to_recordset(${JSON.stringify(noted)}::jsonb) AS given ("fileId" uuid, attributes jsonb)
-      WHERE project_id = ${projectId}::uuid AND file_id = given."fileId"`
+      WHERE project_id = ${projectId}::uuid AND file_id = given."fileId"
+        AND project_files.attributes <> given.attributes RETURNING 1`
 
   /** Adds files of the user's own; the answer is which of them are new. The user may add them, and the project is locked. */
   const addAll = Effect.fnUntraced(function* (
@@ -81,9 +83,11 @@ export const makeNotedFiles = Effect.gen(function* () {
           const { projectId, userId } = membership
           const { filename, ownerId } = yield* find(projectId, fileId)
           if (role !== "owner" && ownerId !== userId) return yield* new NotProjectOwner()
-          yield* setAttributes(projectId, [{ fileId, attributes }])
           const project = (yield* table.lock(projectId)) ?? (yield* new ProjectNotFound())
-          yield* audit.record(entryOf("project.file_note", project, { file_id: fileId, filename }))
+          const changed = yield* setAttributes(projectId, [{ fileId, attributes }])
+          if (changed.length > 0) {
+            yield* audit.record(entryOf("project.file_note", project, { file_id: fileId, filename }))
+          }
           return yield* find(projectId, fileId)
         })
       )

@@ -140,8 +140,9 @@ export class ProjectNotes extends Context.Service<
             if (name !== undefined) yield* members.rename(membership, name)
             if (metadata === undefined) return
             const project = (yield* table.lock(membership.projectId)) ?? (yield* new ProjectNotFound())
-            yield* sql`UPDATE projects SET metadata = ${JSON.stringify(metadata)}::jsonb WHERE id = ${project.id}::uuid`
-            yield* audit.record(entryOf("project.note", project))
+            const changed = yield* sql`UPDATE projects SET metadata = ${JSON.stringify(metadata)}::jsonb
+              WHERE id = ${project.id}::uuid AND metadata <> ${JSON.stringify(metadata)}::jsonb RETURNING 1`
+            if (changed.length > 0) yield* audit.record(entryOf("project.note", project))
           },
           sql.withTransaction,
           orUnavailable
