@@ -14,9 +14,10 @@ const text = Array.from(
 /** Rows of tables that this transaction has read. */
 const rowsRead = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const [row] = yield* sql<{ postings: number; files: number }>`SELECT
+  const [row] = yield* sql<{ postings: number; files: number; noted: number }>`SELECT
       sum(seq_tup_read + idx_tup_fetch) FILTER (WHERE relname = 'retrieval_postings')::int AS postings,
-      sum(seq_tup_read + idx_tup_fetch) FILTER (WHERE relname = 'files')::int AS files
+      sum(seq_tup_read + idx_tup_fetch) FILTER (WHERE relname = 'files')::int AS files,
+      sum(seq_tup_read + idx_tup_fetch) FILTER (WHERE relname = 'project_files')::int AS noted
     FROM pg_stat_xact_user_tables`
   return row!
 })
@@ -58,6 +59,13 @@ layer(searchLayer)("The statements of a search", (it) => {
         assert.strictEqual(between.postings - before.postings, 2)
         assert.strictEqual(after.postings - between.postings, 2)
         assert.isAtMost(between.files - before.files, chunks)
+        // A filter is applied to the files once, and not to each of the chunks.
+        const filter = { type: "ne", key: "kind", value: "note" } as const
+        const filtered = yield* table.best(index.id, { rare, common }, saturation, many, filter)
+        const last = yield* rowsRead
+        assert.deepStrictEqual(filtered, best)
+        assert.isAtMost(last.noted - after.noted, 2)
+        assert.isAtLeast(last.noted - after.noted, 1)
       }).pipe(withGeneralPlans)
     })
   )

@@ -91,6 +91,9 @@ layer(searchLayer)("A search in several projects", (it) => {
         hits.filter(({ score }) => score >= 0.5)
       )
       assert.deepStrictEqual(yield* rated(1), { hits: [], nothing: "no_match" })
+      // A word that no text has is one of two, however rare it is.
+      const half = yield* searchAll([corpus], { text: "zebra xylophone", limit: 1, rated: { scoreMin: 0.4 } })
+      assert.lengthOf(half.hits, 1)
     })
   )
 })

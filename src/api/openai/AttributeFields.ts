@@ -87,7 +87,7 @@ const Filter: Schema.Codec<AttributeFilter> = Schema.Union([
   Schema.Struct({
     type: Schema.Literals(compoundTypes),
     filters: Schema.Array(Schema.suspend(() => Filter)).check(...isBounded(comparisonsMax, "filters"))
-  })
+  }).annotate({ identifier: "CompoundFilter" })
 ]).annotate({ identifier: "AttributeFilter", expected: filterWords })
 
 const depthOf = (filter: AttributeFilter): number =>

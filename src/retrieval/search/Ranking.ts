@@ -117,37 +117,39 @@ const tellingWordsMax = 6
 /** Among fewer chunks the frequency of a word means little, and nothing counts as noise. */
 const judgedChunksMin = 100
 
-/** The weights of a question's most telling words; words that the index doesn't have count as rare ones. */
-const tellingWeights = (
-  terms: ReadonlyArray<QueryTerm>,
-  unknownWords: number,
-  { chunks }: Collection
-): ReadonlyArray<number> => {
-  const words = new Map(terms.flatMap(({ isWhole, weight, word }) => (isWhole ? [[word, weight]] : [])))
-  return [...words.values(), ...Array.from({ length: unknownWords }, () => idfOf(chunks, 0))]
+/** The weights of the words that the index has. */
+const knownWeights = (terms: ReadonlyArray<QueryTerm>): ReadonlyArray<number> => [
+  ...new Map(terms.flatMap(({ isWhole, weight, word }) => (isWhole ? [[word, weight]] : []))).values()
+]
+
+/** Those of the most telling words, with some that the index doesn't have. */
+const tellingWeights = (known: ReadonlyArray<number>, unknownWords: number, ofUnknown: number) =>
+  [...known, ...Array.from({ length: unknownWords }, () => ofUnknown)]
     .toSorted((one, other) => other - one)
     .slice(0, tellingWordsMax)
-}
 
-/** About what a chunk would score that is all about the question. */
+/** About what a chunk would score that is all about the question; words that the index doesn't have count as rare ones. */
 export const scoreMax = (
   terms: ReadonlyArray<QueryTerm>,
   unknownWords: number,
-  collection: Collection
-): number =>
-  collection.chunks < judgedChunksMin
-    ? 0
-    : tellingWeights(terms, unknownWords, collection).reduce(
-        (sum, weight) => sum + weight * frequencyFactor,
-        0
-      )
+  { chunks }: Collection
+): number => {
+  if (chunks < judgedChunksMin) return 0
+  return tellingWeights(knownWeights(terms), unknownWords, idfOf(chunks, 0)).reduce(
+    (sum, weight) => sum + weight * frequencyFactor,
+    0
+  )
+}
 
-/** About what a chunk of the usual length scores that says each of the question's words once. */
-export const tellingWeight = (
-  terms: ReadonlyArray<QueryTerm>,
-  unknownWords: number,
-  collection: Collection
-): number => tellingWeights(terms, unknownWords, collection).reduce((sum, weight) => sum + weight, 0)
+/**
+ * About what a chunk of the usual length scores that says each of the question's words once. Words that the index doesn't have count as
+ * the others do on average: among few chunks, rare ones would count more than all others together.
+ */
+export const tellingWeight = (terms: ReadonlyArray<QueryTerm>, unknownWords: number): number => {
+  const known = knownWeights(terms)
+  const average = known.reduce((sum, weight) => sum + weight, 0) / Math.max(known.length, 1)
+  return tellingWeights(known, unknownWords, average).reduce((sum, weight) => sum + weight, 0)
+}
 
 /** A score by words from 0 to 1: 0.5 for half of that weight, and two thirds for all of it. */
 export const shareOfScore = (score: number, weight: number): number =>

@@ -141,7 +141,7 @@ const byWords = Effect.fnUntraced(function* (
     terms,
     scored,
     telling: aboveFloor(scored, scoreMax(terms, unknownWords, index)),
-    weight: tellingWeight(terms, unknownWords, index)
+    weight: tellingWeight(terms, unknownWords)
   }
 })
 
