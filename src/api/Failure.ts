@@ -506,7 +506,7 @@ const table: {
   FileBatchNotFound: () =>
     notFound(
       "file_batch_not_found",
-      "The vector store has no such batch of files. Batches are kept for 30 days.",
+      "The vector store has no such batch of files. Batches are kept for 30 days, and the newest 1000 of a store.",
       "batch_id"
     ),
   LastProjectOwner: ({ param }) =>

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
 import OpenAI, { toFile } from "openai"
 import type { FileId } from "../../src/domain/Ids.ts"
 import { added } from "../audit/fixtures.ts"
@@ -323,6 +324,34 @@ layer(TestApp.layer(), { excludeTestServices: true })("batches of files", (it) =
         assert.strictEqual((await openai.files.retrieve(added!)).id, added)
       })
     })
+  )
+
+  it.effect(
+    "are forgotten after 30 days, or when there are a thousand newer ones, and their files stay",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const { user } = yield* someOne
+        const { id } = yield* user.create()
+        const fileId = yield* someFile(user.id, "Zebra.")
+        const addOne = Effect.map(
+          send(user, ["POST", `/${id}/file_batches`, { file_ids: [fileId] }]),
+          (reply) => String(JSON.parse(reply.text).id)
+        )
+        const isKnown = (batch: string) =>
+          Effect.map(send(user, ["GET", `/${id}/file_batches/${batch}`]), ({ status }) => status === 200)
+        const old = yield* addOne
+        yield* sql`UPDATE file_batches SET created_at = now() - interval '31 days' WHERE project_id = ${id}::uuid`
+        const first = yield* addOne
+        assert.deepStrictEqual([yield* isKnown(old), yield* isKnown(first)], [false, true])
+        yield* sql`INSERT INTO file_batches (id, project_id)
+        SELECT gen_random_uuid(), ${id}::uuid FROM generate_series(1, 998)`
+        const second = yield* addOne
+        assert.deepStrictEqual([yield* isKnown(first), yield* isKnown(second)], [true, true])
+        const third = yield* addOne
+        assert.deepStrictEqual([yield* isKnown(first), yield* isKnown(third)], [false, true])
+        assert.lengthOf((yield* user.files(id)).data, 1)
+      })
   )
 
   it.effect("are added wholly or not at all", () =>

@@ -12,8 +12,9 @@ import { Projects } from "../Projects.ts"
 import { makeCorpusTable } from "../ProjectTable.ts"
 import { makeNotedFiles } from "./NotedFiles.ts"
 
-/** How long a batch is known; the next one of the project forgets it. Its files stay. */
+/** How long a batch is known, and how many of a project are at once; the next one forgets the others. Their files stay. */
 const keptDays = 30
+const keptMax = 1_000
 
 const BatchRow = Schema.Struct({
   id: FileBatchId,
@@ -38,7 +39,10 @@ const makeBatchTable = Effect.gen(function* () {
   ) {
     const id = FileBatchId.make(SecureRandom.uuidV7Unsafe())
     yield* sql`DELETE FROM file_batches
-      WHERE project_id = ${projectId}::uuid AND created_at < now() - make_interval(days => ${keptDays})`
+      WHERE project_id = ${projectId}::uuid AND (created_at < now() - make_interval(days => ${keptDays}) OR id IN (
+        SELECT id FROM file_batches WHERE project_id = ${projectId}::uuid
+        ORDER BY created_at DESC, id DESC OFFSET ${keptMax - 1}
+      ))`
     yield* sql`INSERT INTO file_batches (id, project_id) VALUES (${id}::uuid, ${projectId}::uuid)`
     yield* sql`INSERT INTO file_batch_files (batch_id, file_id, is_new)
       SELECT ${id}::uuid, file_id, file_id = ANY (${[...added]}::uuid[]) FROM unnest(${files}::uuid[]) AS file_id`
