@@ -119,9 +119,9 @@ const scoredOf = Effect.fnUntraced(function* (
         .map((one): Scored => ({ ...one, score: one.score * shareOf(one, language) }))
         .toSorted((one, other) => other.score - one.score || one.position - other.position)
     } else {
-      // They may all be of deleted files, which are not removed yet.
-      if (limit >= postings) return []
-      if (limit === candidates) candidates *= candidatesGrowth
+      // They may all be of deleted files, which are not removed yet; with a filter it is far likelier that there are none.
+      if (limit >= postings || (isFiltered && candidates > candidatesMax)) return []
+      if (isFiltered || limit === candidates) candidates *= candidatesGrowth
       limit = candidates
     }
   }
