@@ -120,9 +120,7 @@ const problemOf = (messages: ReadonlyArray<Message>): InvalidRequest | null => {
       )
     }
   }
-  return messages.some(({ role }) => role === "user" || role === "tool")
-    ? null
-    : invalid("messages", "holds no message of the user.")
+  return null
 }
 
 const noParameters = { type: "object", properties: {} }
@@ -200,6 +198,7 @@ const demandsOf = (body: ChatBody): Demands => {
       ownTools: ownToolsOf(body)
     }),
     functionItems: true,
+    questionless: true,
     answer: answerOptions(body, toolChoice)
   }
 }

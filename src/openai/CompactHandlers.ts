@@ -73,7 +73,7 @@ export const CompactHandlers = HttpApiBuilder.group(
       Effect.fnUntraced(function* ({ payload, request: incoming }) {
         yield* refuseKey(incoming)
         const { input, instructions, model, previous_response_id, prompt_cache_key } = payload
-        if (input == null && previous_response_id == null) {
+        if ((input == null || input.length === 0) && previous_response_id == null) {
           return yield* new InvalidRequest({
             param: "input",
             message: "`input` is missing. Send it, or `previous_response_id`."

@@ -75,7 +75,8 @@ const demandsOf = (body: CreateBody): Demands => {
     ...(body.truncation === "disabled" ? { wholeHistory: true } : {}),
     branches: true,
     passingInstructions: true,
-    functionItems: true
+    functionItems: true,
+    questionless: true
   }
 }
 
@@ -161,9 +162,15 @@ const echoOf = (body: CreateBody): Echo => ({
   user: body.user ?? null
 })
 
+/** An empty text is no message. */
+const textInput = (text: string): ResponseRequest["input"] => (text === "" ? [] : text)
+
 export const readRequest = Effect.fnUntraced(function* (body: CreateBody, sealing: UserSealing) {
   const { input } = body
-  const request = requestOf(body, typeof input === "string" ? input : yield* entriesOf(input, sealing))
+  const request = requestOf(
+    body,
+    typeof input === "string" ? textInput(input) : yield* entriesOf(input, sealing)
+  )
   const asked = { echo: echoOf(body), shown: shownOf(body) }
   const tools = toolsOf(body)
   return {

@@ -13,6 +13,7 @@ import { makeDecodeSdk } from "./AiSdkAnswer.ts"
 import { withFormat } from "./AnswerFields.ts"
 import { droppedTurns } from "./AnthropicMessages.ts"
 import { adaptAnswer, type Adapt, type Dialect, offeredTools } from "./Dialect.ts"
+import { goOn } from "./LastMessage.ts"
 import type { Fields, Protocol } from "./Protocol.ts"
 import { imagesOf, mergeSameRole, messagesFor, toolCallsAsText, withImagesBehind } from "./SentMessages.ts"
 
@@ -106,7 +107,11 @@ const promptOf = (
     if (message.role === "tool" && last?.role === "tool") last.content.push(...content)
     else turns.push({ role: message.role, content: [...content] })
   }
-  if (turns[0]?.role !== "user") turns.unshift({ role: "user", content: textParts(droppedTurns) })
+  if (turns[0] !== undefined && turns[0].role !== "user")
+    turns.unshift({ role: "user", content: textParts(droppedTurns) })
+  const isAnswered = turns.at(-1)?.role === "assistant"
+  if (turns.length === 0 || (isAnswered && dialect.lastMessage === "followed"))
+    turns.push({ role: "user", content: textParts(goOn) })
   return system.length === 0 ? turns : [{ role: "system", content: system.join("\n\n") }, ...turns]
 }
 

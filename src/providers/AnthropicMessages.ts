@@ -11,6 +11,7 @@ import { anthropicFields, anthropicLacks, anthropicThinking, withFormat } from "
 import { makeDecodeAnthropic } from "./AnthropicAnswer.ts"
 import { bindingBeta, claudeModel, thinksAt } from "./ClaudeModels.ts"
 import { adaptAnswer, type Adapt, type Dialect, offeredTools, refusesField } from "./Dialect.ts"
+import { goOn } from "./LastMessage.ts"
 import { type Protocol } from "./Protocol.ts"
 import { imagesOf, messagesFor, toolCallsAsText } from "./SentMessages.ts"
 
@@ -33,7 +34,7 @@ export const encodeAnthropicRequest = (model: string, request: ModelRequest, dia
   const messages = withFormat(messagesFor({ ...request, messages: shown }, dialect), request, isSent)
   const system = messages.flatMap(({ role, text }) => (role === "system" && text.trim() !== "" ? [text] : []))
   const marks = dialect.cacheControl && claudeModel(model) !== undefined ? markLast : unmarked
-  const turns = turnsOf(messages, encodeThoughtsFor(model, request, dialect))
+  const turns = endedTurns(turnsOf(messages, encodeThoughtsFor(model, request, dialect)), model, dialect)
   return JSON.stringify({
     model,
     max_tokens: request.maxOutputTokens,
@@ -109,7 +110,31 @@ const turnsOf = (
     if (last?.role === role) last.content.push(...content)
     else turns.push({ role, content: [...content] })
   }
-  return turns[0]?.role === "user" ? turns : [{ role: "user", content: textBlocks(droppedTurns) }, ...turns]
+  return turns.length === 0 || turns[0]?.role === "user"
+    ? turns
+    : [{ role: "user", content: textBlocks(droppedTurns) }, ...turns]
+}
+
+/**
+ * Models that don't think continue their own text where it stands last, and their server refuses blanks at its end. The others refuse
+ * it, and all of them refuse a request without a message of the user.
+ */
+const endedTurns = (
+  turns: ReadonlyArray<Turn>,
+  model: string,
+  { lastMessage }: Dialect
+): ReadonlyArray<Turn> => {
+  const last = turns.at(-1)
+  if (last?.role === "user") return turns
+  const thinks = claudeModel(model)?.thinks ?? "never"
+  if (last === undefined || lastMessage === "followed" || thinks !== "never")
+    return [...turns, { role: "user", content: textBlocks(goOn) }]
+  const content = last.content.map((block, index) =>
+    index === last.content.length - 1 && typeof block["text"] === "string"
+      ? { ...block, text: block["text"].trimEnd() }
+      : block
+  )
+  return [...turns.slice(0, -1), { ...last, content }]
 }
 
 const blocksOf = (message: ModelMessage, encodeThoughts: EncodeThoughts): ReadonlyArray<Block> => {

@@ -1,4 +1,4 @@
-import type { Dialect } from "./Dialect.ts"
+import type { Dialect, LastMessage } from "./Dialect.ts"
 
 /**
  * What is known of the servers that speak the protocols of OpenAI. An operator names a family in the catalog (`dialect`) where the address
@@ -8,17 +8,26 @@ import type { Dialect } from "./Dialect.ts"
 /** What a family decides of the dialect. */
 type FamilyDialect = Pick<
   Dialect,
-  "imagesBehindResults" | "promptCacheKey" | "reasoning" | "signsCalls" | "streamOptions" | "tokenParameter"
+  | "imagesBehindResults"
+  | "lastMessage"
+  | "promptCacheKey"
+  | "reasoning"
+  | "signsCalls"
+  | "streamOptions"
+  | "tokenParameter"
 >
 
 interface ChatFamily extends FamilyDialect {
   /** The hosts that belong to it. */
   readonly hosts: RegExp | null
+  /** The paths of the addresses where `lastMessage` holds; absent: all. Elsewhere it is `sent`. */
+  readonly prefixPaths?: RegExp
 }
 
 /** Of a server that isn't known: what a model thinks goes back in the field in which it came, and other fields are left out. */
 const usual: FamilyDialect = {
   imagesBehindResults: true,
+  lastMessage: "sent",
   promptCacheKey: false,
   reasoning: "returned",
   signsCalls: false,
@@ -36,6 +45,7 @@ export const chatFamilyNames = [
   "mistral",
   "openrouter",
   "xai",
+  "vllm",
   "generic"
 ] as const
 export type ChatFamilyName = (typeof chatFamilyNames)[number]
@@ -49,17 +59,35 @@ const families: Readonly<Record<ChatFamilyName, ChatFamily>> = {
     hosts: /(^|\.)openai\.(com|azure\.com)$/
   },
   // Every message of the model has the field, where it isn't empty, and where it is.
-  deepseek: { ...usual, reasoning: "always", hosts: /(^|\.)deepseek\.com$/ },
+  deepseek: {
+    ...usual,
+    reasoning: "always",
+    lastMessage: "prefix",
+    hosts: /(^|\.)deepseek\.com$/,
+    prefixPaths: /^\/beta\b/
+  },
   // A round of calls without its reasoning is refused.
   moonshot: { ...usual, reasoning: "demanded", hosts: /(^|\.)moonshot\.(ai|cn)$/ },
-  // A call without a signature is refused.
-  gemini: { ...usual, signsCalls: true, hosts: /(^|[.-])(generativelanguage|aiplatform)\.googleapis\.com$/ },
+  // A call without a signature is refused, and so are messages that don't end with the user.
+  gemini: {
+    ...usual,
+    signsCalls: true,
+    lastMessage: "followed",
+    hosts: /(^|[.-])(generativelanguage|aiplatform)\.googleapis\.com$/
+  },
   // A message with reasoning is refused.
   groq: { ...usual, reasoning: "never", hosts: /(^|\.)groq\.com$/ },
   // It counts without being asked. Source: the types of `@mistralai/mistralai` 2.7.0. A message of the user behind results is refused.
-  mistral: { ...usual, streamOptions: false, imagesBehindResults: false, hosts: /(^|\.)mistral\.ai$/ },
+  mistral: {
+    ...usual,
+    streamOptions: false,
+    imagesBehindResults: false,
+    lastMessage: "prefix",
+    hosts: /(^|\.)mistral\.ai$/
+  },
   openrouter: { ...usual, hosts: /(^|\.)openrouter\.ai$/ },
   xai: { ...usual, hosts: /(^|\.)x\.ai$/ },
+  vllm: { ...usual, lastMessage: "continue_final_message", hosts: null },
   generic: { ...usual, hosts: null }
 }
 
@@ -67,6 +95,12 @@ export const familyOfHost = (host: string): ChatFamilyName =>
   chatFamilyNames.find((name) => families[name].hosts?.test(host) === true) ?? "generic"
 
 export const familyDialect = (name: ChatFamilyName): FamilyDialect => {
-  const { hosts: _, ...dialect } = families[name]
+  const { hosts: _, prefixPaths: _paths, ...dialect } = families[name]
   return dialect
+}
+
+/** How a request is sent to an address of a family that doesn't end with the user. */
+export const lastMessageAt = (name: ChatFamilyName, { pathname }: URL): LastMessage => {
+  const { lastMessage, prefixPaths } = families[name]
+  return prefixPaths?.test(pathname) === false ? "sent" : lastMessage
 }

@@ -1,4 +1,5 @@
 import type { ModelRequest, ToolSpec } from "../domain/ModelCall.ts"
+import { endsWithUser } from "./LastMessage.ts"
 
 /** The two names of the bound on the answer. */
 export type TokenParameter = "max_tokens" | "max_completion_tokens"
@@ -36,7 +37,15 @@ export interface Dialect {
   readonly encryptedReasoning: boolean
   /** Whether to ask for a summary of what the model thinks. Only Responses has it. */
   readonly reasoningSummary: boolean
+  /** How a request is sent that doesn't end with the user. */
+  readonly lastMessage: LastMessage
 }
+
+/**
+ * `sent`: as it is, which some servers continue and others answer. `prefix`, `continue_final_message`: with a field that has the model
+ * continue its own text, where a request ends with one. `followed`: with a message of the user behind it.
+ */
+export type LastMessage = "sent" | "prefix" | "continue_final_message" | "followed"
 
 /**
  * The dialect to try after a server rejected a request; null where no other helps. The complaint is free text, so the name of
@@ -100,8 +109,16 @@ export const adaptAnswer: Adapt = (dialect, complaint, request) => {
   ) {
     return { ...dialect, verbosity: false }
   }
-  return adaptTools(dialect, complaint, request)
+  return adaptTools(dialect, complaint, request) ?? adaptEnd(dialect, complaint, request)
 }
+
+/** Has the request end with the user. Servers refuse another end in many words, and templates of models in their own. */
+const adaptEnd: Adapt = (dialect, complaint, request) =>
+  dialect.lastMessage !== "followed" &&
+  !endsWithUser(request.messages) &&
+  refusedParameter(complaint, request, dialect) === null
+    ? { ...dialect, lastMessage: "followed" }
+    : null
 
 /** Leaves out the service's own tools where the model supports none, or none of its kind. */
 const adaptTools: Adapt = (dialect, complaint, request) => {

@@ -2,7 +2,7 @@ import { Record, Redacted } from "effect"
 import type { ModelSpec } from "../domain/Model.ts"
 import type { SdkPackage } from "./AiSdkPackage.ts"
 import { anthropicMessages } from "./AnthropicMessages.ts"
-import { type ChatFamilyName, familyDialect, familyOfHost } from "./ChatFamilies.ts"
+import { type ChatFamilyName, familyDialect, familyOfHost, lastMessageAt } from "./ChatFamilies.ts"
 import type { Dialect, TokenParameter } from "./Dialect.ts"
 import { type ModelExtras, opensThinking } from "./ModelExtras.ts"
 import { openAiChat } from "./OpenAiChat.ts"
@@ -97,7 +97,7 @@ const familyOf = (server: ModelServer, { id }: ModelSpec): ChatFamilyName =>
 /** Whether a model's answers begin within its reasoning. Servers of the known families read it themselves. */
 export const beginsThinking = (server: ModelServer, model: ModelSpec): boolean =>
   extrasOf(server, model.id)?.opensThinking ??
-  (familyOf(server, model) === "generic" && opensThinking(model.id))
+  (["generic", "vllm"].includes(familyOf(server, model)) && opensThinking(model.id))
 
 /** Unknown servers of the protocol may refuse what only OpenAI's own have, and so do models that don't think. */
 const asksReasoning = ({ baseUrl, encryptedReasoning, protocol }: ModelServer, { id }: ModelSpec): boolean =>
@@ -108,6 +108,7 @@ const asksReasoning = ({ baseUrl, encryptedReasoning, protocol }: ModelServer, {
 /** The dialect of the first request. */
 export const firstDialect = (server: ModelServer, model: ModelSpec): Dialect => ({
   ...familyDialect(familyOf(server, model)),
+  lastMessage: lastMessageAt(familyOf(server, model), server.baseUrl),
   ...(server.tokenParameter === null ? {} : { tokenParameter: server.tokenParameter }),
   ownTools: model.tools,
   // Only of some of Anthropic's models.

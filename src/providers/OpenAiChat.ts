@@ -16,6 +16,7 @@ import {
   refusesField,
   type TokenParameter
 } from "./Dialect.ts"
+import { endsWithAnswer, followedByUser } from "./LastMessage.ts"
 import { keyHeader } from "./OpenAiHosts.ts"
 import { makeWithTools, type Protocol } from "./Protocol.ts"
 import { imagesOf, messagesFor, mergeSameRole, toolCallsAsText, withImagesBehind } from "./SentMessages.ts"
@@ -24,7 +25,7 @@ import { imagesOf, messagesFor, mergeSameRole, toolCallsAsText, withImagesBehind
 export const encodeChatRequest = (model: string, request: ModelRequest, dialect: Dialect): string => {
   const json = JSON.stringify({
     model,
-    messages: sentMessages(request, dialect).map((message) => encodeMessage(message, dialect)),
+    ...encodeMessages(sentMessages(request, dialect), dialect),
     stream: true,
     ...(dialect.streamOptions ? { stream_options: { include_usage: true } } : {}),
     [dialect.tokenParameter]: request.maxOutputTokens,
@@ -42,6 +43,18 @@ const sentMessages = (request: ModelRequest, dialect: Dialect): ReadonlyArray<Mo
       ? withImagesBehind(unansweredAsText(whole))
       : unansweredAsText(withImagesBehind(whole))
   )
+}
+
+/** The messages, and what has the model continue the last one. */
+const encodeMessages = (messages: ReadonlyArray<ModelMessage>, dialect: Dialect): object => {
+  const { lastMessage } = dialect
+  const isContinued = lastMessage !== "sent" && lastMessage !== "followed" && endsWithAnswer(messages)
+  const sent = lastMessage === "sent" || isContinued ? messages : followedByUser(messages)
+  const encoded = sent.map((message) => encodeMessage(message, dialect))
+  if (!isContinued) return { messages: encoded }
+  return lastMessage === "prefix"
+    ? { messages: [...encoded.slice(0, -1), { ...encoded.at(-1), prefix: true }] }
+    : { messages: encoded, continue_final_message: true, add_generation_prompt: false }
 }
 
 /** Strict servers and chat templates refuse a question behind tool results: such a round of calls is sent as text. */

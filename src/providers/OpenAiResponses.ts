@@ -2,6 +2,7 @@ import { Predicate } from "effect"
 import type { FinishReason, ModelImage, ModelMessage, ModelRequest, ToolSpec } from "../domain/ModelCall.ts"
 import { dataUrl, offersTools, responsesFields, responsesLacks, withFormat } from "./AnswerFields.ts"
 import { type Adapt, adaptAnswer, type Dialect, offeredTools, refusesField } from "./Dialect.ts"
+import { followedByUser } from "./LastMessage.ts"
 import { keyHeader } from "./OpenAiHosts.ts"
 import {
   type AnswerChunk,
@@ -31,10 +32,12 @@ const outputTokensMin = 16
 /** The request body of a Responses call, as JSON. */
 export const encodeResponsesRequest = (model: string, request: ModelRequest, dialect: Dialect): string => {
   // Leading system messages are the instructions; later ones keep their place.
-  const messages = withFormat(messagesFor(request, dialect), request, dialect.format)
+  const sent = withFormat(messagesFor(request, dialect), request, dialect.format)
+  const messages = dialect.lastMessage === "followed" ? followedByUser(sent) : sent
   const begin = messages.findIndex((message) => message.role !== "system")
-  const head = begin < 0 ? messages : messages.slice(0, begin)
-  const rest = begin < 0 ? [] : messages.slice(begin)
+  // A request must have input.
+  const head = begin < 0 ? [] : messages.slice(0, begin)
+  const rest = begin < 0 ? messages : messages.slice(begin)
   const instructions = head.map((message) => message.text).join("\n\n")
   const json = JSON.stringify({
     model,

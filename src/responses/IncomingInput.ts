@@ -149,32 +149,12 @@ const misplacedOutput = (param: string) =>
 const misplacedImage = (param: string) =>
   new InvalidRequest({ param, message: `\`${param}\` must not be an image: the assistant shows none.` })
 
-/** Whether an input contains a message of the user. */
-const hasUserMessage = (entries: ReadonlyArray<Incoming>): boolean =>
-  entries.some(
-    (entry) =>
-      entry.kind === "item" &&
-      entry.item.type === "message" &&
-      entry.item.role === "user" &&
-      entry.item.content.some((part) => !("text" in part) || part.text !== "")
-  )
-
 /**
  * Sorts the input of a request. `nextId` gives each stored item its id. With `functionItems`, calls of the client's functions and
  * their results are items of their own; without, they are context.
  */
-export const readInput = Effect.fnUntraced(function* (
-  input: ReadMediaInput,
-  nextId: () => ItemId,
-  functionItems = false
-) {
-  const given: ReadonlyArray<ReadEntry> = typeof input === "string" ? [{ content: input }] : input
-  const read = yield* readEntries(given, nextId, functionItems, "input")
-  if (read.results.length === 0 && !hasUserMessage(read.entries)) {
-    return yield* new InvalidRequest({ param: "input", message: "`input` holds no message of the user." })
-  }
-  return read
-})
+export const readInput = (input: ReadMediaInput, nextId: () => ItemId, functionItems = false) =>
+  readEntries(typeof input === "string" ? [{ content: input }] : input, nextId, functionItems, "input")
 
 /** Sorts items that need not be a request: a client may add any to a conversation. `field` names them in errors. */
 export const readEntries = Effect.fnUntraced(function* (

@@ -31,6 +31,8 @@ export interface Demands {
   readonly ownTools?: ReadonlySet<ToolName>
   /** Keeps the client's function calls and their results as items, in place of context. */
   readonly functionItems?: boolean
+  /** Also answers a request without a message of the user, if there is anything that a model can be sent. */
+  readonly questionless?: boolean
   readonly answer?: AnswerOptions
   /** What the client calls those of its requests that begin alike. */
   readonly cacheKey?: string

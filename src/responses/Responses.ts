@@ -34,6 +34,7 @@ import { makeOffers } from "./Offers.ts"
 import { outputCheck } from "./OutputCheck.ts"
 import { ProjectKnowledge } from "./ProjectKnowledge.ts"
 import { filesOf } from "./PromptMessages.ts"
+import { demandContent, demandQuestion } from "./Question.ts"
 import { RequestMedia } from "./RequestMedia.ts"
 import { cacheScopeOf, instructionsOf, isStored, keptInstructions, RequestTurn } from "./RequestTurn.ts"
 import type { Demands, ResponseRequest } from "./ResponseRequest.ts"
@@ -131,6 +132,7 @@ export class Responses extends Context.Service<
           yield* accounting.prepare(caller)
           const { images, input: readable, longDocument } = yield* media.read(request.input, caller)
           const input = yield* readInput(readable, nextItemId, demands.functionItems)
+          if (demands.questionless !== true) yield* demandQuestion(input)
 
           const permissions = yield* policy.permissions(caller.plan)
           yield* demand(permissions, paramsOf(request, input, demands))
@@ -150,6 +152,7 @@ export class Responses extends Context.Service<
 
           const asked = instructionsFor(request, turn, input, demands)
           const { directions, instructions, kept, systemMessage } = asked
+          yield* demandContent(turn, [systemMessage, ...directions], items)
           const parts = { systemMessage, directions, items, calls, tools: offer.tools }
           const found = Arr.isReadonlyArrayNonEmpty(memberships)
             ? yield* knowledge.search(memberships, turn, items, demands.fileSearch)

@@ -131,6 +131,20 @@ const replayed: Case = (cell) =>
     yield* assertServed(cell)
   })
 
+const endsWithModel: Case = (cell) =>
+  Effect.gen(function* () {
+    const reply = yield* post("/openai/v1/chat/completions", {
+      model: cell.provider.model.id,
+      messages: [
+        { role: "user", content: promptOf(cell, {}) },
+        { role: "assistant", content: "I begin. " }
+      ]
+    })
+    assert.strictEqual(reply.status, 200, reply.text)
+    assert.strictEqual(decodeChat(reply.text).choices[0]?.message.content, textBehind(cell))
+    yield* assertServed(cell)
+  })
+
 const forced: Case = (cell) =>
   Effect.gen(function* () {
     const reply = yield* ask(
@@ -240,6 +254,7 @@ export const cases: Readonly<Record<string, Case>> = {
   "a client's function": clientsFunction(),
   "a client's function without thinking": clientsFunction({ reasoning: { effort: "none" } }),
   "a replayed history": replayed,
+  "a text of the model at the end": endsWithModel,
   "a forced function": forced,
   "a strict schema": strictSchema,
   "an effort": effort,

@@ -32,6 +32,8 @@ const differing: Readonly<Record<string, Readonly<Record<string, Expectation>>>>
     ...all(toolless, refused("tools")),
     ...all(["claude", "openrouter", "litellm"], once)
   },
+  // No package says which models continue their own text.
+  "a text of the model at the end": all(["claudepackage"], once),
   "a forced function": {
     ...all(toolless, refused("tools")),
     ...all(["claude", "deepseek", "kimi", "qwen", "litellm"], refused("tool_choice"))

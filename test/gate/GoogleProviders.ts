@@ -36,6 +36,8 @@ const checkGemini = (asked: Asked, { issued, note, server }: Memory): Refusal | 
   const alien = geminiUnknown.find((name) => asked.body[name] !== undefined)
   if (alien !== undefined)
     return invalid(`Invalid JSON payload received. Unknown name "${alien}": Cannot find field.`)
+  if (!["user", "tool"].includes(asked.messages.at(-1)?.role ?? ""))
+    return invalid("Please ensure that multiturn requests end with a user turn or a function response turn.")
   const keyword = geminiKeywords.find((word) =>
     asked.tools.some(({ schema }) => JSON.stringify(schema).includes(`"${word}":`))
   )

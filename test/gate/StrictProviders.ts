@@ -73,7 +73,8 @@ const checkMistralMessage = ({ body, messages }: Asked, index: number): Refusal 
   const before = messages[index - 1]?.role
   if ((message.role === "user" && before === "tool") || (message.role === "tool" && before === "user"))
     return mistralOrder(`Unexpected role '${message.role}' after role '${before}'`)
-  return index === objectsIn(body["messages"]).length - 1 && message.role === "assistant"
+  const isLast = index === objectsIn(body["messages"]).length - 1
+  return isLast && message.role === "assistant" && message.fields["prefix"] !== true
     ? mistralOrder(
         "Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant"
       )

@@ -243,7 +243,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/chat/comp
 
   const refused: ReadonlyArray<readonly [field: string, body: object]> = [
     ["messages", { messages: [] }],
-    ["messages", { messages: [{ role: "system", content: "Be kind." }] }],
+    ["messages", { messages: [{ role: "system", content: "" }] }],
     ["messages[0]", { messages: [{ role: "nobody", content: "Hi" }] }],
     ["messages[0].content", { messages: [{ role: "user" }] }],
     ["messages[0].content[0]", { messages: [{ role: "user", content: [{ type: "input_audio" }] }] }],

@@ -36,6 +36,7 @@ export const fullDialect: Dialect = {
   encryptedReasoning: false,
   reasoningSummary: false,
   imagesBehindResults: true,
+  lastMessage: "sent",
   reasoning: "returned",
   signsCalls: false,
   promptCacheKey: false

@@ -77,9 +77,8 @@ export const itemTypes = [
 ] as const
 
 const Input = Schema.Union([
-  StorableText.check(Schema.isMinLength(1, { expected: "a message that is not empty" })),
+  StorableText,
   Schema.Array(inSteps(Item)).check(
-    Schema.isMinLength(1, { expected: "a list with at least one item" }),
     Schema.isMaxLength(itemsMax, { expected: `a list of at most ${itemsMax} items` })
   )
 ]).annotate({ expected: "a string or a list of items" })

@@ -1,0 +1,18 @@
+import type { ModelMessage } from "../domain/ModelCall.ts"
+
+/** Whether messages end with the user, or with a result that the model waits for: every server answers that. */
+export const endsWithUser = (messages: ReadonlyArray<ModelMessage>): boolean => {
+  const role = messages.at(-1)?.role
+  return role === "user" || role === "tool"
+}
+
+/** What stands behind messages of which a server demands that they end with the user. */
+export const goOn = "Continue."
+
+/** The messages with the user at their end. */
+export const followedByUser = (messages: ReadonlyArray<ModelMessage>): ReadonlyArray<ModelMessage> =>
+  endsWithUser(messages) ? messages : [...messages, { role: "user", text: goOn }]
+
+/** Whether messages end with a text of the model, which it may continue. */
+export const endsWithAnswer = (messages: ReadonlyArray<ModelMessage>): boolean =>
+  messages.at(-1)?.role === "assistant"
