@@ -53,11 +53,11 @@ export const namedFrame = (name: string, data: object): string =>
 export const dataFrame = (data: object): string => `data: ${escapeLineEnds(JSON.stringify(data))}\n\n`
 
 /** How one stream is written. */
-export interface Writing {
+export interface Writing<Event = EventBody> {
   /** What precedes the events, if anything does. */
   readonly start?: string
   /** The frames for an event of the core. */
-  readonly event: (event: EventBody) => string
+  readonly event: (event: Event) => string
   /** The frames that end a stream that fails. */
   readonly failure: (body: ErrorBody) => string
   /** What follows the last frame. */
@@ -76,9 +76,9 @@ export const makeWriting = (reasoning: ReasoningShown): Writing => {
   return { event, failure: (body) => event(errorEvent(body)), end: "" }
 }
 
-interface StreamOptions {
+interface StreamOptions<Event> {
   readonly headers: Readonly<Record<string, string>>
-  readonly writing: Writing
+  readonly writing: Writing<Event>
   /** Run where the events don't come to their end, before the client hears of it; null where the client went away. */
   readonly broken?: (failed: Failure | null) => Effect.Effect<void>
 }
@@ -98,9 +98,9 @@ export class EventStreams extends Context.Service<
      * Streams the events as the body of a response: each array of them in one piece, and a comment after each silence. A failure
      * becomes the terminal `error` event, also a defect and a shutdown of the process; the body itself never fails.
      */
-    readonly respond: (
-      events: Stream.Stream<EventBody, Expected>,
-      options: StreamOptions
+    readonly respond: <Event = EventBody>(
+      events: Stream.Stream<Event, Expected>,
+      options: StreamOptions<Event>
     ) => Effect.Effect<HttpServerResponse.HttpServerResponse, never, Scope.Scope>
   }
 >()("parley/http/EventStreams") {
@@ -110,9 +110,9 @@ export class EventStreams extends Context.Service<
       const { cutoff } = yield* Drain
       const keepaliveMillis = (yield* AppConfig).stream.keepaliveSeconds * 1000
 
-      const respond: EventStreams["Service"]["respond"] = Effect.fnUntraced(function* (
-        events,
-        { broken = () => Effect.void, headers, writing }
+      const respond = Effect.fnUntraced(function* <Event>(
+        events: Stream.Stream<Event, Expected>,
+        { broken = () => Effect.void, headers, writing }: StreamOptions<Event>
       ) {
         const access = yield* CurrentAccess
         const clock = yield* Clock.Clock

@@ -209,8 +209,14 @@ const boundOf = ({ max_completion_tokens, max_tokens }: ChatBody): number | null
   return bounds.length === 0 ? null : Math.min(...bounds)
 }
 
+/** A conversation goes on after one answer. */
+const storedChoices = ({ n, store }: ChatBody): InvalidRequest | null =>
+  store === true && (n ?? 1) > 1
+    ? invalid("store", "can't be true where `n` asks for several answers. Leave one of them out.")
+    : null
+
 export const readChat = (body: ChatBody): Result.Result<ReadChat, InvalidRequest> => {
-  const problem = problemOf(body.messages)
+  const problem = problemOf(body.messages) ?? storedChoices(body)
   if (problem !== null) return Result.fail(problem)
   const model = namedModel(body)
   const placed = body.messages.flatMap((message, index) =>

@@ -259,7 +259,6 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/chat/comp
         ]
       }
     ],
-    ["n", { n: 2 }],
     ["logprobs", { logprobs: true }],
     ["top_logprobs", { top_logprobs: 3 }],
     ["logit_bias", { logit_bias: { 50256: -100 } }],
@@ -288,13 +287,6 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/chat/comp
       const reply = yield* post({ messages: hello, service_tier: "priority", n: 1, logprobs: false })
       assert.strictEqual(reply.status, 200, reply.text)
       assert.strictEqual(reply.headers.get("x-ignored-fields"), "service_tier")
-    })
-  )
-
-  it.effect("says why there is one answer only", () =>
-    Effect.gen(function* () {
-      const { message } = errorOf(yield* post({ messages: hello, n: 2 }), 400)
-      assert.include(message, "must be 1 or null: a request gets one answer")
     })
   )
 

@@ -17,6 +17,8 @@ const partsMax = 10_000
 const callsMax = 128
 const toolsMax = 128
 const stopsMax = 4
+/** Answers to one request. */
+export const choicesMax = 8
 const stopCharactersMax = 512
 
 const few = <S extends Schema.Top>(schema: S, max: number, name: string) =>
@@ -187,7 +189,14 @@ export const ChatBody = Schema.Struct({
     expected: "true, false or null",
     default: false
   }),
-  n: maybe(only(1, "a request gets one answer; send it again for another")),
+  n: maybe(
+    Schema.Int.annotate({ expected: `an integer from 1 to ${choicesMax}` }).check(
+      Schema.isBetween(
+        { minimum: 1, maximum: choicesMax },
+        { expected: `an integer from 1 to ${choicesMax}` }
+      )
+    )
+  ).annotate({ description: "How many answers there are. Each is generated, and counted, by itself." }),
   max_tokens: maybe(MaxOutputTokens),
   max_completion_tokens: maybe(MaxOutputTokens),
   temperature: maybe(between(0, 2)),

@@ -45,7 +45,7 @@ export const ChatCompletion = Schema.Struct({
   object: Schema.Literal("chat.completion"),
   choices: Schema.Array(
     Schema.Struct({
-      index: Schema.Literal(0),
+      index: Schema.Int,
       message: Schema.Struct({
         role: Schema.Literal("assistant"),
         /** Null if the answer is calls of functions only, or a refusal. */
@@ -91,7 +91,7 @@ export const ChatChunk = Schema.Struct({
   /** Empty in the last chunk, which has the usage. */
   choices: Schema.Array(
     Schema.Struct({
-      index: Schema.Literal(0),
+      index: Schema.Int,
       delta: Delta,
       logprobs: Schema.Null,
       finish_reason: Schema.NullOr(FinishReason)
