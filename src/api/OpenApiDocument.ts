@@ -192,6 +192,7 @@ const namingInBody: ReadonlySet<Json | undefined> = new Set([
   "responses.create",
   "compact.create",
   "chat.create",
+  "completions.create",
   "embeddings.create"
 ])
 

@@ -124,7 +124,6 @@ const hints: ReadonlyArray<readonly [path: RegExp, hint: string]> = [
     "The base URL for clients of OpenAI ends with `/openai/v1`; they add the rest, such as POST /openai/v1/responses."
   ],
   [/^\/v1$/, "This is the base URL for client libraries; they add the rest, such as POST /v1/responses."],
-  [/^\/openai\/v1\/completions$/, "Use POST /openai/v1/chat/completions, or POST /openai/v1/responses."],
   [
     /^(\/openai)?\/v1\/(organization|dashboard)(\/|$)/,
     "The usage of a user is on the page Usage of the web application; the operator sees that of all with `parley usage`."

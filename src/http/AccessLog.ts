@@ -25,7 +25,8 @@ const responsesRoutes: ReadonlySet<string | null> = new Set([
   "/v1/responses",
   "/console/responses",
   "/openai/v1/responses",
-  "/openai/v1/chat/completions"
+  "/openai/v1/chat/completions",
+  "/openai/v1/completions"
 ])
 
 /** The conventional status for a client that disconnected before the response. */

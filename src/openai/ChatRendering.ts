@@ -36,7 +36,7 @@ const headOf = (response: ResponseObject) => ({
   system_fingerprint: null
 })
 
-const usageOf = (usage: WholeUsage | null): ChatUsage => ({
+export const usageOf = (usage: WholeUsage | null): ChatUsage => ({
   prompt_tokens: usage?.input_tokens ?? 0,
   completion_tokens: usage?.output_tokens ?? 0,
   total_tokens: usage?.total_tokens ?? 0,

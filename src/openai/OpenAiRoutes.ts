@@ -6,6 +6,7 @@ import { openApiDocumentOf } from "../api/OpenApiDocument.ts"
 import { makeFilesHandlers } from "../http/FilesHandlers.ts"
 import { ChatHandlers } from "./ChatHandlers.ts"
 import { CompactHandlers } from "./CompactHandlers.ts"
+import { CompletionsHandlers } from "./CompletionsHandlers.ts"
 import { ConversationsHandlers } from "./ConversationsHandlers.ts"
 import { EmbeddingsHandlers } from "./EmbeddingsHandlers.ts"
 import { ModelsHandlers } from "./ModelsHandlers.ts"
@@ -51,6 +52,7 @@ export const OpenAiRoutes = HttpApiBuilder.layer(OpenAiApi).pipe(
     CompactHandlers,
     WebSocketHandlers,
     ChatHandlers,
+    CompletionsHandlers,
     ConversationsHandlers,
     ModelsHandlers,
     FilesHandlers,

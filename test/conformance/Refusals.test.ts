@@ -23,7 +23,7 @@ const ask = Effect.fnUntraced(function* (method: string, path: string, headers: 
 /** Wire contract, section 6. */
 layer(TestApp.layer({ http: { bodyBytesMax } }), { excludeTestServices: true })("A refusal", (it) => {
   it.effect.each([
-    { method: "POST", path: "/v1/completions", says: /Use POST \/v1\/responses/ },
+    { method: "POST", path: "/v1/completions", says: /Use POST \/openai\/v1\/completions: / },
     { method: "GET", path: "/v1/models", says: /Use GET \/openai\/v1\/models: the base URL/ },
     { method: "GET", path: "/v1/models/auto", says: /Use GET \/openai\/v1\/models\/auto: / },
     { method: "GET", path: "/openai/models", says: /Use GET \/openai\/v1\/models: / },
@@ -40,7 +40,6 @@ layer(TestApp.layer({ http: { bodyBytesMax } }), { excludeTestServices: true })(
       path: "/openai/v1/audio/speech",
       says: /no such interface: GET \/openai\/v1\/openapi\.json/
     },
-    { method: "POST", path: "/openai/v1/completions", says: /POST \/openai\/v1\/chat\/completions/ },
     { method: "GET", path: "/openai/v1/nothing", says: /GET \/openai\/v1\/openapi\.json/ },
     { method: "GET", path: "/v1", says: /base URL/ },
     { method: "PUT", path: "/v1/responses/resp_1", says: /previous_response_id/ },

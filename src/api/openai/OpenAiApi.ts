@@ -8,6 +8,7 @@ import { commonRefusals, license, servers } from "../OperationDescription.ts"
 import { withUnknownFields } from "../ReadInSteps.ts"
 import { ChatApi } from "./ChatApi.ts"
 import { CompactApi } from "./CompactApi.ts"
+import { CompletionsApi } from "./CompletionsApi.ts"
 import { ConversationsApi } from "./ConversationsApi.ts"
 import { CreateBody } from "./CreateBody.ts"
 import { EmbeddingsApi } from "./EmbeddingsApi.ts"
@@ -107,6 +108,7 @@ export class OpenAiApi extends HttpApi.make("parley-openai")
   .add(CompactApi)
   .add(WebSocketApi)
   .add(ChatApi)
+  .add(CompletionsApi)
   .add(ConversationsApi)
   .add(ModelsApi)
   .add(FilesApi)

@@ -7,6 +7,7 @@ import { Schema, SchemaTransformation } from "effect"
 export const prefixes = {
   response: "resp_",
   chatCompletion: "chatcmpl-",
+  completion: "cmpl-",
   message: "msg_",
   compaction: "cmp_",
   functionCall: "fc_",
