@@ -1,57 +1,20 @@
 import { Effect } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import type { ErrorBody } from "../api/ErrorEnvelope.ts"
 import { ChatBody } from "../api/openai/ChatBody.ts"
-import type { ChatChunk } from "../api/openai/ChatCompletion.ts"
 import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
 import { shownId } from "../api/openai/ProfileIds.ts"
 import type { ConversationId } from "../domain/Ids.ts"
 import { Drain } from "../http/Drain.ts"
 import { enveloped, envelopedAs } from "../http/ErrorBoundary.ts"
-import { dataFrame, EventStreams, type Writing } from "../http/Sse.ts"
+import { EventStreams } from "../http/Sse.ts"
 import { Responses } from "../responses/Responses.ts"
 import { type ReadChat, readChat } from "./ChatReading.ts"
-import { chatError, type ChatView, makeChatRenderer, renderCompletion } from "./ChatRendering.ts"
-import { makeChoicesRenderer, renderChoices } from "./ChoiceRendering.ts"
+import { type ChatShowing, showingOf } from "./ChatShowing.ts"
 import { makeChoices, repeated } from "./Choices.ts"
 import { refuseKey } from "./DetachedCreation.ts"
 import { ignoredHeader, ignoredHints } from "./IgnoredParts.ts"
 import { withOwnTools } from "./OwnTools.ts"
-
-const lastFrame = "data: [DONE]\n\n"
-
-/** Writes events as chunks. */
-const makeChatWriting = <Event>(
-  chunksOf: (event: Event) => ReadonlyArray<ChatChunk>,
-  named: (error: ErrorBody) => ErrorBody
-): Writing<Event> => ({
-  event: (event) => chunksOf(event).map(dataFrame).join(""),
-  failure: (body) => dataFrame(chatError(named(body))),
-  end: lastFrame
-})
-
-/** What the core calls by other names. */
-const chatNames: ReadonlyMap<string, string> = new Map([
-  ["input", "messages"],
-  ["text.format.schema", "response_format.json_schema.schema"],
-  ["text.format", "response_format"],
-  ["text.verbosity", "verbosity"],
-  ["reasoning.effort", "reasoning_effort"],
-  ["max_output_tokens", "max_completion_tokens"]
-])
-
-/** An error names what the chat has, and not what was made of it. */
-const inChatNames =
-  (paths: ReadonlyArray<string>) =>
-  (error: ErrorBody): ErrorBody => {
-    const { message, param } = error
-    if (!param) return error
-    const name =
-      chatNames.get(param) ??
-      param.replace(/^input\[(\d+)\]/, (_, index: string) => paths[Number(index)] ?? "messages")
-    return { ...error, param: name, message: message.replaceAll(`\`${param}\``, `\`${name}\``) }
-  }
 
 const documented = Object.keys(ChatBody.fields)
 
@@ -74,41 +37,38 @@ export const ChatHandlers = HttpApiBuilder.group(
     const answerAll = Effect.fnUntraced(function* (
       body: ChatBody,
       read: ReadChat,
-      view: ChatView,
+      showing: ChatShowing,
       headers: Readonly<Record<string, string>>
     ) {
       const asked = repeated(read, body.n ?? 1)
       return body.stream === true
         ? yield* streams.respond(yield* choices.begin(asked), {
             headers,
-            writing: makeChatWriting(makeChoicesRenderer(view, asked.length), inChatNames(read.paths))
+            writing: showing.allWriting(asked.length)
           })
-        : HttpServerResponse.jsonUnsafe(renderChoices(yield* choices.answer(asked), view), { headers })
+        : HttpServerResponse.jsonUnsafe(showing.allWhole(yield* choices.answer(asked)), { headers })
     })
 
     const answer = Effect.fnUntraced(function* (
       body: ChatBody,
       incoming: HttpServerRequest.HttpServerRequest,
-      read: ReadChat
+      read: ReadChat,
+      showing: ChatShowing
     ) {
-      const { demands, paths, request } = read
-      const view: ChatView = {
-        includeUsage: body.stream_options?.include_usage === true,
-        metadata: body.metadata ?? null
-      }
+      const { demands, request } = read
       const ignored = yield* ignoredHeader(incoming, body, documented, ignoredHints(body))
-      if ((body.n ?? 1) > 1) return yield* answerAll(body, read, view, ignored)
+      if ((body.n ?? 1) > 1) return yield* answerAll(body, read, showing, ignored)
       const headersOf = (id: ConversationId) => ({
         ...(body.store === true ? { "x-conversation-id": shownId("conversation", id) } : {}),
         ...ignored
       })
       if (body.stream === true) {
         const begun = yield* Effect.raceFirst(responses.create(request, demands), drain.cutoff)
-        const writing = makeChatWriting(makeChatRenderer(view), inChatNames(paths))
-        return yield* streams.respond(begun.events, { headers: headersOf(begun.conversationId), writing })
+        const headers = headersOf(begun.conversationId)
+        return yield* streams.respond(begun.events, { headers, writing: showing.writing() })
       }
       const response = yield* Effect.raceFirst(responses.answer(request, demands), drain.cutoff)
-      return HttpServerResponse.jsonUnsafe(renderCompletion(response, view), {
+      return HttpServerResponse.jsonUnsafe(showing.whole(response), {
         headers: headersOf(response.conversation_id)
       })
     })
@@ -117,7 +77,8 @@ export const ChatHandlers = HttpApiBuilder.group(
       yield* refuseKey(request)
       const payload = yield* withOwnTools(given, request)
       const read = yield* Effect.fromResult(readChat(payload))
-      return yield* answer(payload, request, read).pipe(envelopedAs(inChatNames(read.paths)))
+      const showing = showingOf(payload, read)
+      return yield* answer(payload, request, read, showing).pipe(envelopedAs(showing.named))
     }, enveloped)
     return handlers.handle("create", create)
   })

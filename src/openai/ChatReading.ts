@@ -16,6 +16,7 @@ import type {
   ResponseRequest
 } from "../responses/ResponseRequest.ts"
 import { detailOf, resultEntry } from "./ItemReading.ts"
+import { type ChatWithTools, withTools } from "./LegacyFunctions.ts"
 import { given, namedModel } from "./RequestReading.ts"
 
 /** From a chat to what the core understands. */
@@ -215,7 +216,10 @@ const storedChoices = ({ n, store }: ChatBody): InvalidRequest | null =>
     ? invalid("store", "can't be true where `n` asks for several answers. Leave one of them out.")
     : null
 
-export const readChat = (body: ChatBody): Result.Result<ReadChat, InvalidRequest> => {
+export const readChat = (body: ChatBody): Result.Result<ReadChat, InvalidRequest> =>
+  Result.flatMap(withTools(body), readToolChat)
+
+const readToolChat = (body: ChatWithTools): Result.Result<ReadChat, InvalidRequest> => {
   const problem = problemOf(body.messages) ?? storedChoices(body)
   if (problem !== null) return Result.fail(problem)
   const model = namedModel(body)

@@ -5,8 +5,8 @@ import type { ErrorBody } from "../api/ErrorEnvelope.ts"
 import { CompletionsBody } from "../api/openai/CompletionsApi.ts"
 import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
 import { envelopedAs } from "../http/ErrorBoundary.ts"
-import { dataFrame, EventStreams } from "../http/Sse.ts"
-import { chatError } from "./ChatRendering.ts"
+import { EventStreams } from "../http/Sse.ts"
+import { makeChunkWriting } from "./ChatShowing.ts"
 import { makeChoices } from "./Choices.ts"
 import { promptsOf, readCompletions } from "./CompletionReading.ts"
 import { type CompletionView, makeCompletionRenderer, renderCompletions } from "./CompletionRendering.ts"
@@ -20,8 +20,6 @@ const inOwnNames = (error: ErrorBody): ErrorBody => {
   const name = param.startsWith("input") ? "prompt" : param === "max_output_tokens" ? "max_tokens" : param
   return { ...error, param: name, message: message.replaceAll(`\`${param}\``, `\`${name}\``) }
 }
-
-const lastFrame = "data: [DONE]\n\n"
 
 const documented = Object.keys(CompletionsBody.fields)
 
@@ -50,14 +48,9 @@ export const CompletionsHandlers = HttpApiBuilder.group(
       }
       const headers = yield* ignoredHeader(request, payload, documented)
       if (payload.stream === true) {
-        const chunksOf = makeCompletionRenderer(view, asked.length)
         return yield* streams.respond(yield* choices.begin(asked), {
           headers,
-          writing: {
-            event: (event) => chunksOf(event).map(dataFrame).join(""),
-            failure: (body) => dataFrame(chatError(inOwnNames(body))),
-            end: lastFrame
-          }
+          writing: makeChunkWriting(makeCompletionRenderer(view, asked.length), inOwnNames)
         })
       }
       return HttpServerResponse.jsonUnsafe(renderCompletions(yield* choices.answer(asked), view), { headers })

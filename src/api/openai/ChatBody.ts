@@ -97,7 +97,7 @@ const AssistantMessage = Schema.Struct({
   refusal: maybe(StorableText),
   reasoning_content: maybe(StorableText),
   tool_calls: maybe(few(CalledFunction, callsMax, "calls")),
-  function_call: unsupported("replay the call as one of `tool_calls`"),
+  function_call: maybe(CalledFunction.fields.function),
   name
 })
 
@@ -107,12 +107,26 @@ const ToolMessage = Schema.Struct({
   content: userContent
 })
 
-const roles = "system, developer, user, assistant or tool"
+/** The result of a `function_call`. */
+const FunctionMessage = Schema.Struct({
+  role: Schema.Literal("function"),
+  name: StorableText,
+  content: Schema.NullOr(StorableText)
+})
 
-const Message = Schema.Union([UserMessage, AssistantMessage, ToolMessage, Instructions]).annotate({
+const roles = "system, developer, user, assistant, tool or function"
+
+const Message = Schema.Union([
+  UserMessage,
+  AssistantMessage,
+  ToolMessage,
+  FunctionMessage,
+  Instructions
+]).annotate({
   expected: `a message whose role is ${roles}`
 })
-export type Message = typeof Message.Type
+export type GivenMessage = typeof Message.Type
+export type Message = Exclude<GivenMessage, { readonly role: "function" }>
 
 // Tools.
 
@@ -144,6 +158,18 @@ const ToolChoice = Schema.Union([
   })
 ]).annotate({ expected: "auto, none, required, or an object of the type function or allowed_tools" })
 export type ToolChoice = typeof ToolChoice.Type
+
+/** What older clients send in place of a tool. */
+const PlainFunction = Schema.Struct({
+  name: FunctionName,
+  description: maybe(StorableText),
+  parameters: maybe(JsonObject)
+})
+
+const FunctionChoice = Schema.Union([
+  Schema.Literals(["auto", "none"]),
+  Schema.Struct({ name: FunctionName })
+]).annotate({ expected: "auto, none, or an object with the name of a function" })
 
 // The form of the answer.
 
@@ -223,8 +249,12 @@ export const ChatBody = Schema.Struct({
   own_tools: maybe(OwnTools),
   tool_choice: maybe(ToolChoice),
   parallel_tool_calls: maybe(Schema.Boolean),
-  functions: unsupported("send them as `tools` of the type function"),
-  function_call: unsupported("send `tool_choice`"),
+  functions: maybe(few(PlainFunction, toolsMax, "functions")).annotate({
+    description: "Of older clients, in place of `tools`."
+  }),
+  function_call: maybe(FunctionChoice).annotate({
+    description: "Of older clients, in place of `tool_choice`."
+  }),
   response_format: maybe(ResponseFormat),
   reasoning_effort: maybe(Schema.Literals(efforts).annotate({ expected: `one of ${efforts.join(", ")}` })),
   verbosity: maybe(Schema.Literals(verbosities).annotate({ expected: verbosities.join(", ") })),

@@ -21,7 +21,13 @@ export const ChatUsage = Schema.Struct({
 }).annotate({ identifier: "ChatCompletionUsage" })
 export type ChatUsage = typeof ChatUsage.Type
 
-export const FinishReason = Schema.Literals(["stop", "length", "tool_calls", "content_filter"])
+export const FinishReason = Schema.Literals([
+  "stop",
+  "length",
+  "tool_calls",
+  "content_filter",
+  "function_call"
+])
 export type FinishReason = typeof FinishReason.Type
 
 const head = {
@@ -55,7 +61,9 @@ export const ChatCompletion = Schema.Struct({
         /** Text by which the model refuses to answer, where its server tells. */
         refusal: Schema.NullOr(Schema.String),
         annotations: Schema.Array(Schema.Unknown),
-        tool_calls: Schema.optionalKey(Schema.Array(CalledFunction))
+        tool_calls: Schema.optionalKey(Schema.Array(CalledFunction)),
+        /** In the place of `tool_calls`, where the request has `functions`. */
+        function_call: Schema.optionalKey(CalledFunction.fields.function)
       }),
       logprobs: Schema.Null,
       finish_reason: FinishReason
@@ -66,6 +74,11 @@ export const ChatCompletion = Schema.Struct({
   metadata: Schema.optionalKey(Metadata)
 }).annotate({ identifier: "ChatCompletion" })
 export type ChatCompletion = typeof ChatCompletion.Type
+
+const FunctionDelta = Schema.Struct({
+  name: Schema.optionalKey(Schema.String),
+  arguments: Schema.String
+})
 
 const Delta = Schema.Struct({
   role: Schema.optionalKey(Schema.Literal("assistant")),
@@ -78,10 +91,11 @@ const Delta = Schema.Struct({
         index: Schema.Int,
         id: Schema.optionalKey(Schema.String),
         type: Schema.optionalKey(Schema.Literal("function")),
-        function: Schema.Struct({ name: Schema.optionalKey(Schema.String), arguments: Schema.String })
+        function: FunctionDelta
       })
     )
-  )
+  ),
+  function_call: Schema.optionalKey(FunctionDelta)
 })
 export type Delta = typeof Delta.Type
 
