@@ -190,6 +190,7 @@ const downloadHeadersOf = (status: string): ReadonlyArray<keyof typeof headers> 
 /** Operations that answer 404 though their path names nothing: their body may name a conversation, a response or a model. */
 const namingInBody: ReadonlySet<Json | undefined> = new Set([
   "responses.create",
+  "responses.countInput",
   "compact.create",
   "chat.create",
   "completions.create",

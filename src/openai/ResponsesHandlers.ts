@@ -13,7 +13,7 @@ import { Responses } from "../responses/Responses.ts"
 import { makeKeepBroken } from "./BrokenResponses.ts"
 import { makeNamingPrevious } from "./Continuations.ts"
 import { contradictionIn } from "./Contradictions.ts"
-import { isDetached } from "./DetachedCreation.ts"
+import { isDetached, refuseKey } from "./DetachedCreation.ts"
 import { makeDetached } from "./DetachedResponses.ts"
 import { ignoredHeader } from "./IgnoredParts.ts"
 import { renderResponse } from "./ItemRendering.ts"
@@ -87,6 +87,25 @@ export const ResponsesHandlers = HttpApiBuilder.group(
         headers: headersOf(response.conversation_id)
       })
     }, enveloped)
-    return handlers.handle("create", create)
+    /** What isn't stored continues no turn, so that it waits for no other request. */
+    const countInput = Effect.fnUntraced(function* ({ payload, request: incoming }: CreateRequest) {
+      yield* refuseKey(incoming)
+      const contradiction = contradictionIn(payload)
+      if (contradiction !== null) return yield* contradiction
+      const { userId } = yield* CurrentUser
+      const { demands, request, unused } = yield* readRequest(payload, sealing.of(userId))
+      const tokens = yield* responses
+        .countInput(request, demands)
+        .pipe(
+          Effect.catchTag("ConversationNotFound", namingPrevious(request)),
+          Effect.raceFirst(drain.cutoff)
+        )
+      return HttpServerResponse.jsonUnsafe(
+        { object: "response.input_tokens", input_tokens: tokens },
+        { headers: yield* ignoredHeader(incoming, payload, documented, unused) }
+      )
+    }, enveloped)
+
+    return handlers.handle("create", create).handle("countInput", countInput)
   })
 )

@@ -1,16 +1,12 @@
-import { Array as Arr, Clock, Context, Effect, Layer, type Scope, type Stream } from "effect"
+import { Context, Effect, Layer, type Scope, type Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { EventBody } from "../api/ResponseEvent.ts"
 import type { ResponseObject } from "../api/ResponseObject.ts"
-import { Conversations } from "../conversations/Conversations.ts"
-import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { CurrentUser } from "../domain/Account.ts"
-import type { ConversationState } from "../domain/Conversation.ts"
 import type * as Errors from "../domain/Errors.ts"
-import { type ConversationId, ResponseId, type UserId } from "../domain/Ids.ts"
-import { type Operation, operationNames } from "../domain/Plan.ts"
-import type { Denial, Permissions } from "../plans/Permissions.ts"
-import { Policy } from "../plans/Policy.ts"
+import { type ConversationId, ResponseId } from "../domain/Ids.ts"
+import type { Denial } from "../plans/Permissions.ts"
+import { countPromptTokens } from "../providers/Tokenizer.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { traced } from "../telemetry/traced.ts"
 import { Toolkit } from "../tools/Toolkit.ts"
@@ -18,27 +14,15 @@ import { Accounting } from "./Accounting.ts"
 import { AttachedFiles } from "./AttachedFiles.ts"
 import { Attempts } from "./Attempts.ts"
 import { collect, eventsOf, type GenerationFailure } from "./EventStream.ts"
-import { answeredCalls } from "./FunctionItems.ts"
 import { generate } from "./Generation.ts"
-import {
-  type GivenItem,
-  type IncomingInput,
-  notInHistory,
-  readInput,
-  resolveReferences
-} from "./IncomingInput.ts"
 import { nextItemId } from "./ItemIds.ts"
 import { JsonSchemas } from "./JsonSchemas.ts"
-import { namingDocument } from "./LongDocument.ts"
-import { makeOffers } from "./Offers.ts"
 import { outputCheck } from "./OutputCheck.ts"
+import { makePreparation } from "./Preparation.ts"
 import { ProjectKnowledge } from "./ProjectKnowledge.ts"
-import { filesOf } from "./PromptMessages.ts"
-import { demandContent, demandQuestion } from "./Question.ts"
 import { RequestMedia } from "./RequestMedia.ts"
-import { cacheScopeOf, instructionsOf, isStored, keptInstructions, RequestTurn } from "./RequestTurn.ts"
+import { isStored, RequestTurn } from "./RequestTurn.ts"
 import type { Demands, ResponseRequest } from "./ResponseRequest.ts"
-import { makeSearchedProjects, searchParam } from "./SearchedProjects.ts"
 import { withNamedAddresses } from "./ToolCalls.ts"
 import { turnContent } from "./TurnDetails.ts"
 
@@ -91,6 +75,11 @@ export class Responses extends Context.Service<
       request: ResponseRequest,
       demands?: Demands
     ) => Effect.Effect<ResponseObject, RequestFailure | GenerationFailure, CurrentUser | Scope.Scope>
+    /** The tokens of the prompt that the first model would get, as the tokenizer counts them. No model is asked, and nothing stored. */
+    readonly countInput: (
+      request: ResponseRequest,
+      demands?: Demands
+    ) => Effect.Effect<number, RequestFailure, CurrentUser | Scope.Scope>
   }
 >()("parley/responses/Responses") {
   static readonly layerNoDeps = Layer.effect(
@@ -99,86 +88,25 @@ export class Responses extends Context.Service<
       const { beginSeconds } = (yield* AppConfig).stream
       const { reasoning } = (yield* AppConfig).models
       const accounting = yield* Accounting
-      const attachedFiles = yield* AttachedFiles
-      const attempts = yield* Attempts
-      const conversations = yield* Conversations
-      const knowledge = yield* ProjectKnowledge
-      const media = yield* RequestMedia
-      const policy = yield* Policy
-      const requestTurn = yield* RequestTurn
       const schemas = yield* JsonSchemas
-      const searchedProjects = yield* makeSearchedProjects
       const toolkit = yield* Toolkit
-      const offerOf = makeOffers(toolkit.offered)
-
-      const referredTo = (userId: UserId, { entries }: IncomingInput) =>
-        resolveReferences(entries, (ids) => conversations.items(userId, ids), nextItemId)
-
-      /** What the history lacks, and the earlier calls that its results answer. */
-      const itemsAfter = Effect.fnUntraced(function* (
-        turn: ConversationState,
-        given: ReadonlyArray<GivenItem>,
-        { results }: IncomingInput
-      ) {
-        const items = yield* notInHistory(given, (ids) => conversations.knownItems(turn, ids))
-        const calls = yield* answeredCalls(results, items, (ids) => conversations.functionCalls(turn, ids))
-        return { items, calls }
-      })
+      const prepare = yield* makePreparation
 
       const begin = traced("Responses.create")(
         Effect.fnUntraced(function* (request: ResponseRequest, demands: Demands = {}) {
           const caller = yield* CurrentUser
-          const { userId } = caller
           yield* accounting.prepare(caller)
-          const { images, input: readable, longDocument } = yield* media.read(request.input, caller)
-          const input = yield* readInput(readable, nextItemId, demands.functionItems)
-          if (demands.questionless !== true) yield* demandQuestion(input)
-
-          const permissions = yield* policy.permissions(caller.plan)
-          yield* demand(permissions, paramsOf(request, input, demands))
-          const offer = yield* offerOf(demands, permissions.tools)
-          const format = demands.answer?.format
-          if (format !== undefined) yield* schemas.prepare(userId, format)
-          const memberships = yield* searchedProjects(userId, request, demands)
-
-          const given = yield* referredTo(userId, input)
-          // Whether a reference brings a file is known only now; a missing item or project is reported first.
-          yield* demand(permissions, { files: paramOfFile(given) })
-          const files = yield* attachedFiles.find(userId, input.files, given)
-          const opened = yield* requestTurn.open(request, userId, demands)
-          const { conversationId, turn } = opened
-          const { calls, items } = yield* itemsAfter(turn, given, input)
-          const onOutput = yield* answering(conversationId)
-
-          const asked = instructionsFor(request, turn, input, demands)
-          const { directions, instructions, kept, systemMessage } = asked
-          yield* demandContent(turn, [systemMessage, ...directions], items)
-          const parts = { systemMessage, directions, items, calls, tools: offer.tools }
-          const found = Arr.isReadonlyArrayNonEmpty(memberships)
-            ? yield* knowledge.search(memberships, turn, items, demands.fileSearch)
-            : null
-          const prepared = yield* attempts
-            .prepare({
-              userId,
-              parts,
-              files,
-              images,
-              search: found === null ? null : { id: nextItemId(), knowledge: found },
-              turn,
-              maxOutputTokens: request.max_output_tokens ?? null,
-              permissions,
-              demands,
-              cacheScope: cacheScopeOf(request, demands, userId, turn, [systemMessage, ...directions]),
-              mustCall: offer.mustCall
-            })
-            .pipe(namingDocument(longDocument))
+          const { asked, offer, onOutput, opened, parts, prepared } = yield* prepare(request, demands, caller)
+          const { instructions, kept } = asked
+          const { calls, items } = parts
+          const { conversationId } = opened
           const { history, search } = prepared
           const id = demands.responseId ?? ResponseId.make(SecureRandom.uuidV7Unsafe())
           const account = yield* accounting.open(demands.accountId ?? id, caller, prepared.attempts)
           yield* demands.onAccepted ?? Effect.void
           const rounds = {
             rules: offer.rules,
-            check: outputCheck(format, schemas, userId),
+            check: outputCheck(demands.answer?.format, schemas, caller.userId),
             runTool: withNamedAddresses(offer.run(toolkit.run), { ...parts, history }),
             nextItemId
           }
@@ -205,7 +133,15 @@ export class Responses extends Context.Service<
           Effect.onError(collect(begun.events), () => forget)
         )
 
-      return Responses.of({ create, answer })
+      const countInput: Responses["Service"]["countInput"] = Effect.fn("Responses.countInput")(function* (
+        request,
+        demands = {}
+      ) {
+        const { prepared } = yield* prepare({ ...request, store: false }, demands, yield* CurrentUser)
+        return yield* countPromptTokens(prepared.attempts[0].request)
+      })
+
+      return Responses.of({ create, answer, countInput })
     })
   )
 
@@ -228,57 +164,3 @@ const askedOf = (request: ResponseRequest) => ({
   previousResponseId: request.previous_response_id ?? null,
   store: isStored(request)
 })
-
-/** Fails if the plan or the license lacks an operation. `params` names the field that asks for each. */
-const demand = (
-  { operation }: Permissions,
-  params: Readonly<Partial<Record<Operation, string | null | undefined>>>
-): Effect.Effect<void, Denial> => {
-  const denials = operationNames.map((name) => (params[name] == null ? null : operation(name, params[name])))
-  const denial = denials.find((one) => one !== null)
-  return denial === undefined ? Effect.void : Effect.fail(denial)
-}
-
-/** The fields by which a request asks for operations. */
-const paramsOf = (request: ResponseRequest, { files }: IncomingInput, demands: Demands) => ({
-  responses: "",
-  projects: searchParam(request, demands),
-  files: files[0]?.param
-})
-
-/** The first reference to an item with a file. */
-const paramOfFile = (given: ReadonlyArray<GivenItem>): string | undefined =>
-  given.find(({ item, reference }) => reference !== null && filesOf([item]).length > 0)?.reference?.param
-
-/** Notes for the log which conversation is answered. The result is to be run at the first output. */
-const answering = (conversationId: ConversationId) =>
-  Effect.map(CurrentAccess, (access) => {
-    if (access === null) return Effect.void
-    access.conversationId = conversationId
-    return Effect.map(Clock.monotonicTimeNanos, (now) => {
-      access.firstOutputNanos = now
-    })
-  })
-
-/**
- * The system message that the conversation keeps, and the one of this response: the instructions of a request hold in the place of
- * what the conversation keeps. Only a new conversation without a system message keeps them.
- */
-const instructionsFor = (
-  request: ResponseRequest,
-  turn: ConversationState,
-  input: IncomingInput,
-  demands: Demands
-) => {
-  const instructions = instructionsOf(request)
-  const isNew = turn.turnCount === 0
-  // spec: ResponseRequestRequest, rules 2 and 3
-  const kept = turn.systemMessage ?? (isNew ? keptInstructions(request, demands) : null)
-  const systemMessage = instructions ?? kept
-  return {
-    instructions,
-    kept,
-    systemMessage,
-    directions: input.directions.filter((direction) => direction !== systemMessage)
-  }
-}

@@ -27,6 +27,11 @@ const CreateBodyWithRest = withUnknownFields(CreateBody).annotate({
   expected: "a JSON object"
 })
 
+const InputTokens = Schema.Struct({
+  object: Schema.Literal("response.input_tokens"),
+  input_tokens: Schema.Int
+}).annotate({ identifier: "InputTokens" })
+
 class ResponsesApi extends HttpApiGroup.make("responses")
   .add(
     HttpApiEndpoint.post("create", "/responses", {
@@ -39,6 +44,18 @@ class ResponsesApi extends HttpApiGroup.make("responses")
         description:
           "Answers with one JSON document, or with an event stream when `stream` is true. Every event is sent as `event:` with its " +
           "type and one line of `data:`; the stream ends with `data: [DONE]`."
+      })
+    ),
+    HttpApiEndpoint.post("countInput", "/responses/input_tokens", {
+      payload: CreateBodyWithRest,
+      success: InputTokens,
+      error: [Conflict, UnprocessableContent]
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Count the tokens of a request",
+        description:
+          "The tokens of the prompt that the same body would send to its first model, with the history, the instructions and the tools. " +
+          "The service's own tokenizer counts them, and the model's provider may count otherwise. No model is asked, and nothing is stored."
       })
     )
   )

@@ -1,0 +1,161 @@
+import { Array as Arr, Clock, Effect } from "effect"
+import { Conversations } from "../conversations/Conversations.ts"
+import { CurrentAccess } from "../domain/AccessEntry.ts"
+import type { Caller } from "../domain/Account.ts"
+import type { ConversationState } from "../domain/Conversation.ts"
+import type { ConversationId, UserId } from "../domain/Ids.ts"
+import { type Operation, operationNames } from "../domain/Plan.ts"
+import type { Denial, Permissions } from "../plans/Permissions.ts"
+import { Policy } from "../plans/Policy.ts"
+import { Toolkit } from "../tools/Toolkit.ts"
+import { AttachedFiles } from "./AttachedFiles.ts"
+import { Attempts } from "./Attempts.ts"
+import { answeredCalls } from "./FunctionItems.ts"
+import {
+  type GivenItem,
+  type IncomingInput,
+  notInHistory,
+  readInput,
+  resolveReferences
+} from "./IncomingInput.ts"
+import { nextItemId } from "./ItemIds.ts"
+import { JsonSchemas } from "./JsonSchemas.ts"
+import { namingDocument } from "./LongDocument.ts"
+import { makeOffers } from "./Offers.ts"
+import { ProjectKnowledge } from "./ProjectKnowledge.ts"
+import { filesOf } from "./PromptMessages.ts"
+import { demandContent, demandQuestion } from "./Question.ts"
+import { RequestMedia } from "./RequestMedia.ts"
+import { cacheScopeOf, instructionsOf, keptInstructions, RequestTurn } from "./RequestTurn.ts"
+import type { Demands, ResponseRequest } from "./ResponseRequest.ts"
+import { makeSearchedProjects, searchParam } from "./SearchedProjects.ts"
+
+/** Everything that precedes the first call of a model: what is asked, by whom, of which models, and in which words. */
+export const makePreparation = Effect.gen(function* () {
+  const attachedFiles = yield* AttachedFiles
+  const attempts = yield* Attempts
+  const conversations = yield* Conversations
+  const knowledge = yield* ProjectKnowledge
+  const media = yield* RequestMedia
+  const policy = yield* Policy
+  const requestTurn = yield* RequestTurn
+  const schemas = yield* JsonSchemas
+  const searchedProjects = yield* makeSearchedProjects
+  const toolkit = yield* Toolkit
+  const offerOf = makeOffers(toolkit.offered)
+
+  const referredTo = (userId: UserId, { entries }: IncomingInput) =>
+    resolveReferences(entries, (ids) => conversations.items(userId, ids), nextItemId)
+
+  /** What the history lacks, and the earlier calls that its results answer. */
+  const itemsAfter = Effect.fnUntraced(function* (
+    turn: ConversationState,
+    given: ReadonlyArray<GivenItem>,
+    { results }: IncomingInput
+  ) {
+    const items = yield* notInHistory(given, (ids) => conversations.knownItems(turn, ids))
+    const calls = yield* answeredCalls(results, items, (ids) => conversations.functionCalls(turn, ids))
+    return { items, calls }
+  })
+
+  return Effect.fnUntraced(function* (request: ResponseRequest, demands: Demands, caller: Caller) {
+    const { userId } = caller
+    const { images, input: readable, longDocument } = yield* media.read(request.input, caller)
+    const input = yield* readInput(readable, nextItemId, demands.functionItems)
+    if (demands.questionless !== true) yield* demandQuestion(input)
+
+    const permissions = yield* policy.permissions(caller.plan)
+    yield* demand(permissions, paramsOf(request, input, demands))
+    const offer = yield* offerOf(demands, permissions.tools)
+    const format = demands.answer?.format
+    if (format !== undefined) yield* schemas.prepare(userId, format)
+    const memberships = yield* searchedProjects(userId, request, demands)
+
+    const given = yield* referredTo(userId, input)
+    // Whether a reference brings a file is known only now; a missing item or project is reported first.
+    yield* demand(permissions, { files: paramOfFile(given) })
+    const files = yield* attachedFiles.find(userId, input.files, given)
+    const opened = yield* requestTurn.open(request, userId, demands)
+    const { turn } = opened
+    const { calls, items } = yield* itemsAfter(turn, given, input)
+    const onOutput = yield* answering(opened.conversationId)
+
+    const asked = instructionsFor(request, turn, input, demands)
+    const { directions, systemMessage } = asked
+    yield* demandContent(turn, [systemMessage, ...directions], items)
+    const parts = { systemMessage, directions, items, calls, tools: offer.tools }
+    const found = Arr.isReadonlyArrayNonEmpty(memberships)
+      ? yield* knowledge.search(memberships, turn, items, demands.fileSearch)
+      : null
+    const prepared = yield* attempts
+      .prepare({
+        userId,
+        parts,
+        files,
+        images,
+        search: found === null ? null : { id: nextItemId(), knowledge: found },
+        turn,
+        maxOutputTokens: request.max_output_tokens ?? null,
+        permissions,
+        demands,
+        cacheScope: cacheScopeOf(request, demands, userId, turn, [systemMessage, ...directions]),
+        mustCall: offer.mustCall
+      })
+      .pipe(namingDocument(longDocument))
+    return { asked, offer, onOutput, opened, parts, prepared }
+  })
+})
+
+/** Fails if the plan or the license lacks an operation. `params` names the field that asks for each. */
+const demand = (
+  { operation }: Permissions,
+  params: Readonly<Partial<Record<Operation, string | null | undefined>>>
+): Effect.Effect<void, Denial> => {
+  const denials = operationNames.map((name) => (params[name] == null ? null : operation(name, params[name])))
+  const denial = denials.find((one) => one !== null)
+  return denial === undefined ? Effect.void : Effect.fail(denial)
+}
+
+/** The fields by which a request asks for operations. */
+const paramsOf = (request: ResponseRequest, { files }: IncomingInput, demands: Demands) => ({
+  responses: "",
+  projects: searchParam(request, demands),
+  files: files[0]?.param
+})
+
+/** The first reference to an item with a file. */
+const paramOfFile = (given: ReadonlyArray<GivenItem>): string | undefined =>
+  given.find(({ item, reference }) => reference !== null && filesOf([item]).length > 0)?.reference?.param
+
+/** Notes for the log which conversation is answered. The result is to be run at the first output. */
+const answering = (conversationId: ConversationId) =>
+  Effect.map(CurrentAccess, (access) => {
+    if (access === null) return Effect.void
+    access.conversationId = conversationId
+    return Effect.map(Clock.monotonicTimeNanos, (now) => {
+      access.firstOutputNanos = now
+    })
+  })
+
+/**
+ * The system message that the conversation keeps, and the one of this response: the instructions of a request hold in the place of
+ * what the conversation keeps. Only a new conversation without a system message keeps them.
+ */
+const instructionsFor = (
+  request: ResponseRequest,
+  turn: ConversationState,
+  input: IncomingInput,
+  demands: Demands
+) => {
+  const instructions = instructionsOf(request)
+  const isNew = turn.turnCount === 0
+  // spec: ResponseRequestRequest, rules 2 and 3
+  const kept = turn.systemMessage ?? (isNew ? keptInstructions(request, demands) : null)
+  const systemMessage = instructions ?? kept
+  return {
+    instructions,
+    kept,
+    systemMessage,
+    directions: input.directions.filter((direction) => direction !== systemMessage)
+  }
+}
