@@ -61,6 +61,7 @@ import {
 } from "./http/SystemHandlers.ts"
 import { BackgroundResponses } from "./jobs/BackgroundResponses.ts"
 import { JobRequests } from "./jobs/JobRequests.ts"
+import { readChatJob } from "./openai/KeyedChats.ts"
 import { OpenAiRoutes } from "./openai/OpenAiRoutes.ts"
 import { readJobRequest } from "./openai/RequestReading.ts"
 import { Sealing } from "./openai/Sealing.ts"
@@ -228,6 +229,7 @@ const JobRequestsLayer = Layer.effect(
   Effect.gen(function* () {
     const sealing = yield* Sealing
     return {
+      chat: ({ request }) => readChatJob(request),
       profile: ({ request, userId }) => readJobRequest(request, sealing.of(userId)),
       question: yield* makeQuestionReader
     }

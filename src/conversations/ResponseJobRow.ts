@@ -28,8 +28,8 @@ export type JobFailure = typeof JobFailure.Type
 /** What a question says of why it has no answer. */
 export type QuestionFailure = Pick<JobFailure, "code" | "message">
 
-/** Whose request a job has: of the second profile, or a question of the web application. */
-const JobKind = Schema.Literals(["profile", "question"])
+/** Whose request a job has: a response of the second profile, a chat of it, or a question of the web application. */
+const JobKind = Schema.Literals(["profile", "question", "chat"])
 
 export const JobRow = Schema.Struct({
   responseId: ResponseId,

@@ -8,12 +8,13 @@ import type { ConversationId } from "../domain/Ids.ts"
 import { Drain } from "../http/Drain.ts"
 import { enveloped, envelopedAs } from "../http/ErrorBoundary.ts"
 import { EventStreams } from "../http/Sse.ts"
+import { keyOf } from "../jobs/IdempotencyKey.ts"
 import { Responses } from "../responses/Responses.ts"
 import { type ReadChat, readChat } from "./ChatReading.ts"
 import { type ChatShowing, showingOf } from "./ChatShowing.ts"
 import { makeChoices, repeated } from "./Choices.ts"
-import { refuseKey } from "./DetachedCreation.ts"
 import { ignoredHeader, ignoredHints } from "./IgnoredParts.ts"
+import { makeKeyedChats } from "./KeyedChats.ts"
 import { withOwnTools } from "./OwnTools.ts"
 
 const documented = Object.keys(ChatBody.fields)
@@ -32,6 +33,7 @@ export const ChatHandlers = HttpApiBuilder.group(
     const drain = yield* Drain
     const streams = yield* EventStreams
     const choices = yield* makeChoices
+    const keyed = yield* makeKeyedChats
 
     /** Several answers, of which nothing is stored. */
     const answerAll = Effect.fnUntraced(function* (
@@ -57,11 +59,13 @@ export const ChatHandlers = HttpApiBuilder.group(
     ) {
       const { demands, request } = read
       const ignored = yield* ignoredHeader(incoming, body, documented, ignoredHints(body))
-      if ((body.n ?? 1) > 1) return yield* answerAll(body, read, showing, ignored)
       const headersOf = (id: ConversationId) => ({
         ...(body.store === true ? { "x-conversation-id": shownId("conversation", id) } : {}),
         ...ignored
       })
+      const key = yield* keyOf(incoming)
+      if (key !== null) return yield* keyed({ body, key, showing, headersOf })
+      if ((body.n ?? 1) > 1) return yield* answerAll(body, read, showing, ignored)
       if (body.stream === true) {
         const begun = yield* Effect.raceFirst(responses.create(request, demands), drain.cutoff)
         const headers = headersOf(begun.conversationId)
@@ -74,7 +78,6 @@ export const ChatHandlers = HttpApiBuilder.group(
     })
 
     const create = Effect.fnUntraced(function* ({ payload: given, request }: ChatRequest) {
-      yield* refuseKey(request)
       const payload = yield* withOwnTools(given, request)
       const read = yield* Effect.fromResult(readChat(payload))
       const showing = showingOf(payload, read)

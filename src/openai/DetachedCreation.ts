@@ -28,7 +28,8 @@ export const refuseKey = ({ headers }: HttpServerRequest.HttpServerRequest) =>
     : Effect.fail(
         new InvalidRequest({
           param: "Idempotency-Key",
-          message: "An Idempotency-Key is honoured by POST /openai/v1/responses only. Leave it out."
+          message:
+            "An Idempotency-Key is honoured by POST /openai/v1/responses and POST /openai/v1/chat/completions only. Leave it out."
         })
       )
 

@@ -55,7 +55,9 @@ export const makeReading = Effect.gen(function* () {
     )
     if (found !== null) return found
     const job = yield* jobs.find(userId, id)
-    if (job === undefined || (yield* isDeleted(job))) return yield* new ResponseNotFound()
+    // A chat is no response that could be shown, unless it is stored.
+    if (job === undefined || job.kind === "chat" || (yield* isDeleted(job)))
+      return yield* new ResponseNotFound()
     return yield* renderJob(job, yield* logged(job))
   })
 

@@ -22,7 +22,8 @@ const notStreamable = new InvalidRequest({
 })
 
 /** Others only say how a response ended that its own request made. */
-const wasJob = ({ background, runs }: ResponseJob): boolean => background || runs > 0
+const wasJob = ({ background, kind, runs }: ResponseJob): boolean =>
+  kind !== "chat" && (background || runs > 0)
 
 /** What answers requests for such responses. */
 export const makeDetached = Effect.gen(function* () {
@@ -41,7 +42,7 @@ export const makeDetached = Effect.gen(function* () {
 
   const cancel = Effect.fnUntraced(function* (userId: UserId, id: ResponseId) {
     const job = yield* jobs.find(userId, id)
-    if (job === undefined) {
+    if (job === undefined || job.kind === "chat") {
       yield* stored.find(userId, id)
       return yield* new ResponseNotCancellable()
     }

@@ -1,4 +1,4 @@
-import { Context, Effect, Layer, type Scope, type Stream } from "effect"
+import { Clock, Context, Effect, Layer, type Scope, type Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { EventBody } from "../api/ResponseEvent.ts"
 import type { ResponseObject } from "../api/ResponseObject.ts"

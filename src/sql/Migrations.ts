@@ -31,6 +31,7 @@ import indexWrites from "../../migrations/0029_index_writes.ts"
 import inventedAnswers from "../../migrations/0031_invented_answers.ts"
 import rounds from "../../migrations/0032_rounds.ts"
 import cachedTokens from "../../migrations/0033_cached_tokens.ts"
+import keyedChats from "../../migrations/0034_keyed_chats.ts"
 import fileAttributes from "../../migrations/0035_file_attributes.ts"
 import vectorStores from "../../migrations/0036_vector_stores.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
@@ -71,6 +72,7 @@ const migrations = {
   "0031_invented_answers": inventedAnswers,
   "0032_rounds": rounds,
   "0033_cached_tokens": cachedTokens,
+  "0034_keyed_chats": keyedChats,
   "0035_file_attributes": fileAttributes,
   "0036_vector_stores": vectorStores
 }

@@ -135,9 +135,8 @@ layer(patient, { excludeTestServices: true })("responses that are made apart", (
 
   it.effect("a key is refused where it would promise nothing", () =>
     Effect.gen(function* () {
-      const messages = [{ role: "user", content: "Hi" }]
       for (const [path, body] of [
-        ["/chat/completions", { messages }],
+        ["/completions", { prompt: "Hi" }],
         ["/responses/compact", { input: "Hi", model: "auto" }],
         ["/embeddings", { input: "Hi", model: "auto" }],
         ["/conversations", {}],

@@ -1,4 +1,5 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { UnprocessableContent } from "../ErrorEnvelope.ts"
 import { Authentication, BoundedBody } from "../Middleware.ts"
 import { ChatBodyWithRest } from "./ChatBody.ts"
 import { ChatChunk, ChatCompletion } from "./ChatCompletion.ts"
@@ -7,7 +8,8 @@ export class ChatApi extends HttpApiGroup.make("chat")
   .add(
     HttpApiEndpoint.post("create", "/chat/completions", {
       payload: ChatBodyWithRest,
-      success: [ChatCompletion, HttpApiSchema.StreamSse({ data: ChatChunk })]
+      success: [ChatCompletion, HttpApiSchema.StreamSse({ data: ChatChunk })],
+      error: [UnprocessableContent]
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Answer a chat",
