@@ -107,6 +107,23 @@ layer(TestApp.layer(), { excludeTestServices: true })("A request without a messa
     })
   )
 
+  it.effect("answers what a conversation was created with", () =>
+    Effect.gen(function* () {
+      const created = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Struct({ id: Schema.String })))
+      for (const [role, expected] of [
+        ["user", ["user", "Begin."]],
+        ["system", ["system", "Begin."]]
+      ] as const) {
+        yield* (yield* ScriptedModel).next(says("Once"))
+        const items = [{ type: "message", role, content: "Begin." }]
+        const { id } = yield* created((yield* post("/openai/v1/conversations", { items })).text)
+        const reply = yield* respond({ conversation: id, input: [] })
+        assert.strictEqual(reply.status, 200, reply.text)
+        assert.deepStrictEqual(yield* sent, [[...expected]])
+      }
+    })
+  )
+
   it.effect("streams, and is made in the background", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
