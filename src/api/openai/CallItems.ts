@@ -2,8 +2,8 @@ import { Schema } from "effect"
 import { callIdCharactersMax } from "../../domain/ModelCall.ts"
 import { StorableText } from "../../domain/StorableText.ts"
 import { inSteps } from "../ReadInSteps.ts"
-import { JsonObject, Label, maybe } from "./Fields.ts"
-import { InputFile, InputImage, InputText } from "./Parts.ts"
+import { JsonObject, Label, maybe, ResultText } from "./Fields.ts"
+import { InputFile, InputImage } from "./Parts.ts"
 import { Tools } from "./Tools.ts"
 
 /** Calls of tools and their results, as clients give them back in the input of a request. */
@@ -21,9 +21,11 @@ const FunctionCall = Schema.Struct({
   arguments: StorableText
 })
 
+const ResultPart = Schema.Struct({ type: Schema.Literal("input_text"), text: ResultText })
+
 const Output = Schema.Union([
-  StorableText,
-  Schema.Array(inSteps(Schema.Union([InputText, InputImage, InputFile])))
+  ResultText,
+  Schema.Array(inSteps(Schema.Union([ResultPart, InputImage, InputFile])))
 ]).annotate({ expected: "a string or a list of input_text, input_image and input_file parts" })
 
 const FunctionCallOutput = Schema.Struct({
@@ -57,7 +59,7 @@ const LocalShellCallOutput = Schema.Struct({
   type: Schema.Literal("local_shell_call_output"),
   call_id: maybe(CallId),
   id: maybe(CallId),
-  output: StorableText
+  output: ResultText
 }).check(
   Schema.makeFilter(({ call_id, id }) => call_id != null || id != null, {
     expected: "an item with the `call_id` of its call"
@@ -73,7 +75,7 @@ const ShellCall = Schema.Struct({
 const ShellCallOutput = Schema.Struct({
   type: Schema.Literal("shell_call_output"),
   call_id: CallId,
-  output: Schema.Union([StorableText, Schema.Array(JsonObject)]).annotate({
+  output: Schema.Union([ResultText, Schema.Array(JsonObject)]).annotate({
     expected: "a string or a list of objects"
   })
 })
@@ -88,7 +90,7 @@ const ApplyPatchCallOutput = Schema.Struct({
   type: Schema.Literal("apply_patch_call_output"),
   call_id: CallId,
   status: maybe(Label),
-  output: maybe(StorableText)
+  output: maybe(ResultText)
 })
 
 const ComputerCall = Schema.Struct({

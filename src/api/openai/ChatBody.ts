@@ -5,7 +5,17 @@ import { MaxOutputTokens } from "../CreateResponse.ts"
 import { inSteps, withUnknownFields } from "../ReadInSteps.ts"
 import { CallId } from "./CallItems.ts"
 import { efforts, verbosities } from "./CreateBody.ts"
-import { between, FunctionName, JsonObject, Label, maybe, Metadata, only, unsupported } from "./Fields.ts"
+import {
+  between,
+  FunctionName,
+  JsonObject,
+  Label,
+  maybe,
+  Metadata,
+  only,
+  ResultText,
+  unsupported
+} from "./Fields.ts"
 import { Detail } from "./Parts.ts"
 import { givenId } from "./ProfileIds.ts"
 import { OwnTools } from "./Tools.ts"
@@ -101,10 +111,15 @@ const AssistantMessage = Schema.Struct({
   name
 })
 
+const ResultPart = Schema.Struct({ type: Schema.Literal("text"), text: ResultText })
+
 const ToolMessage = Schema.Struct({
   role: Schema.Literal("tool"),
   tool_call_id: CallId,
-  content: userContent
+  content: Schema.Union([
+    ResultText,
+    few(Schema.Union([ResultPart, ImagePart, FilePart]), partsMax, "parts")
+  ]).annotate({ expected: "a string or a list of parts" })
 })
 
 /** The result of a `function_call`. */

@@ -1,5 +1,5 @@
-import { Schema } from "effect"
-import { expectedStorable } from "../../domain/storable.ts"
+import { Schema, SchemaTransformation } from "effect"
+import { expectedStorable, storable } from "../../domain/storable.ts"
 import { StorableText } from "../../domain/StorableText.ts"
 import { isAllStorable } from "../CreateResponse.ts"
 
@@ -35,6 +35,11 @@ export const positiveInteger = Schema.Int.annotate({ expected: "a positive integ
 
 export const Label = StorableText.check(
   Schema.isMaxLength(labelCharactersMax, { expected: `at most ${labelCharactersMax} characters` })
+)
+
+/** The result of a client's function, which may be any bytes read as text: what can't be stored of it becomes U+FFFD. */
+export const ResultText = Schema.String.pipe(
+  Schema.decodeTo(Schema.String, SchemaTransformation.transform({ decode: storable, encode: (text) => text }))
 )
 
 const isSmall = (pairs: { readonly [key: string]: string }): boolean => {
