@@ -7,6 +7,9 @@ const testSecondsMax = 300
 /** Each test file has a database of its own; more workers than this only wait for each other. */
 const maxWorkers = 2
 
+/** Tests that run programs which `npm run test:agents` installs. */
+const codingAgents = "test/agents/*.test.ts"
+
 /** Tests that start whole installations, and stop, kill and move them. */
 const wholeProcesses = "test/**/*.process.test.ts"
 
@@ -34,7 +37,7 @@ export default defineConfig({
           ...common,
           name: "node",
           include: ["test/**/*.test.ts"],
-          exclude: ["test/browser/**", wholeProcesses],
+          exclude: ["test/browser/**", codingAgents, wholeProcesses],
           maxWorkers
         }
       },
@@ -43,6 +46,15 @@ export default defineConfig({
           ...common,
           name: "processes",
           include: [wholeProcesses],
+          maxWorkers,
+          sequence: { groupOrder: 1 }
+        }
+      },
+      {
+        test: {
+          ...common,
+          name: "agents",
+          include: [codingAgents],
           maxWorkers,
           sequence: { groupOrder: 1 }
         }

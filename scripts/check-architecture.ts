@@ -38,7 +38,7 @@ export const applyExceptions = (
 export const checkProject = (root: string): ReadonlyArray<Violation> => {
   const files = directories.flatMap((directory) =>
     readdirSync(join(root, directory), { recursive: true, encoding: "utf8" })
-      .filter((name) => /\.tsx?$/.test(name))
+      .filter((name) => /\.tsx?$/.test(name) && !name.includes("node_modules/"))
       .map((name) => `${directory}/${name}`)
   )
   const violations = files

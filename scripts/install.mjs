@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs"
-import { join } from "node:path"
+import { join, relative } from "node:path"
 import { run, succeeded, Trouble } from "./child.mjs"
 import { withLock } from "./lock.mjs"
 import { root } from "./node24.mjs"
 
 const packagesOf = (path) => {
   try {
-    return JSON.parse(readFileSync(join(root, path), "utf8")).packages
+    return JSON.parse(readFileSync(path, "utf8")).packages
   } catch {
     return null
   }
@@ -24,10 +24,11 @@ const isWanted = (entry, dev) => {
 }
 
 /** npm writes node_modules/.package-lock.json last, so that it says what a finished installation holds. */
-const isInstalled = (dev) => {
-  const wanted = packagesOf("package-lock.json")
-  const installed = packagesOf("node_modules/.package-lock.json")
-  if (wanted === null) throw new Trouble(`${join(root, "package-lock.json")} is missing or broken.`)
+const isInstalled = (directory, dev) => {
+  const lockfile = join(directory, "package-lock.json")
+  const wanted = packagesOf(lockfile)
+  const installed = packagesOf(join(directory, "node_modules/.package-lock.json"))
+  if (wanted === null) throw new Trouble(`${lockfile} is missing or broken.`)
   if (installed === null) return false
   return Object.entries(wanted).every(([path, entry]) => {
     if (path === "") return true
@@ -43,9 +44,10 @@ export const npm = () => {
   return path?.endsWith("npm-cli.js") ? [process.execPath, [path]] : ["npm", []]
 }
 
-const install = async () => {
+const install = async (directory) => {
+  const lockfile = relative(root, join(directory, "package-lock.json"))
   process.stderr.write(
-    "Installing the packages that package-lock.json names (npm ci). This takes a minute or two, and is done once.\n"
+    `Installing the packages that ${lockfile} names (npm ci). This takes a minute or two, and is done once.\n`
   )
   const [command, args] = npm()
   // No package needs its install script, the ones for this platform are needed even where npm is set to leave optional
@@ -59,19 +61,23 @@ const install = async () => {
     "--loglevel=error"
   ]
   // Standard output belongs to the command that follows.
-  const result = await run(command, [...args, "ci", ...flags], { cwd: root, stdio: ["ignore", 2, 2] }).catch(
-    (error) => {
-      throw new Trouble(`npm, which comes with Node, could not be started: ${error.message}`)
-    }
-  )
+  const result = await run(command, [...args, "ci", ...flags], {
+    cwd: directory,
+    stdio: ["ignore", 2, 2]
+  }).catch((error) => {
+    throw new Trouble(`npm, which comes with Node, could not be started: ${error.message}`)
+  })
   if (!succeeded(result))
     throw new Trouble(`npm ci did not succeed (${result.signal ?? `exit code ${result.code}`}).`)
 }
 
-/** Installs what package-lock.json names, if something of it is missing. `dev`: what building and testing needs, too. */
-export const ensureInstalled = async ({ dev = true } = {}) => {
-  if (isInstalled(dev)) return
+/**
+ * Installs what the package-lock.json of the directory names, if something of it is missing. `dev`: what building and
+ * testing needs, too.
+ */
+export const ensureInstalled = async ({ dev = true, directory = root } = {}) => {
+  if (isInstalled(directory, dev)) return
   await withLock("install", async () => {
-    if (!isInstalled(dev)) await install()
+    if (!isInstalled(directory, dev)) await install(directory)
   })
 }

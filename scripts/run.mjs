@@ -51,6 +51,19 @@ const runTests = async (args) => {
   }
 }
 
+/** The coding agents that the tests of `test/agents` run are packages of their own, which nothing else needs. */
+const testAgents = async (args) => {
+  try {
+    await ensureInstalled({ directory: join(root, "test/agents") })
+  } catch (error) {
+    if (!(error instanceof Trouble)) throw error
+    process.stdout.write(`\nTests of coding agents skipped: ${error.message}\n\n`)
+    process.stdout.write(`${closing({ passed: 0, failed: 0, failures: [] })}\n`)
+    return success
+  }
+  return runTests(["--project=agents", ...args])
+}
+
 const oxfmt = "node_modules/oxfmt/bin/oxfmt"
 
 const checks = [
@@ -79,6 +92,7 @@ const commands = {
   test,
   "test:processes": (args) => runTests(["--project=processes", ...args]),
   "test:browser": (args) => runTests(["--project=browser", ...args]),
+  "test:agents": testAgents,
   check,
   build: async () => {
     await build()

@@ -142,6 +142,7 @@ const languages = [
   "js",
   "python",
   "ini",
+  "toml",
   "nginx",
   "text",
   "markdown",

@@ -1,0 +1,150 @@
+import { existsSync, readFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+
+/** The coding agents that are tested, and the recipes of docs/agents.md that they are run by. */
+
+const root = new URL("../../", import.meta.url)
+
+/** Where `npm run test:agents` installs them. */
+const packages = new URL("node_modules/", import.meta.url)
+
+/** What a line of a recipe does: it writes a file, goes on with that session, or shows the model a picture. */
+export type Run = "write" | "resume" | "picture"
+
+export interface Agent {
+  /** Its heading in docs/agents.md. */
+  readonly name: string
+  readonly command: string
+  /** The path of its program below node_modules. */
+  readonly program: string
+  /** The path, below the home directory, of the file that the block of this language goes to. */
+  readonly files: Readonly<Record<string, string>>
+  /** What the lines of its recipe that have a prompt do, in their order. */
+  readonly runs: ReadonlyArray<Run>
+  /** Whether it has a tool that shows the model a picture. */
+  readonly hasPictureTool: boolean
+  /** What the service must have first: a text of its sources, and what happens without. */
+  readonly waitsFor?: { readonly file: string; readonly text: string; readonly reason: string }
+  /** What is written in the place of a text of its files, because its sandbox doesn't start everywhere where tests run. */
+  readonly replaced?: readonly [string, string]
+}
+
+const { arch, platform } = process
+const baseline = arch === "x64" ? "-baseline" : ""
+
+export const agents: ReadonlyArray<Agent> = [
+  {
+    name: "Codex",
+    command: "codex",
+    program: ".bin/codex",
+    files: { toml: ".codex/config.toml" },
+    runs: ["write", "resume", "picture"],
+    hasPictureTool: true,
+    waitsFor: {
+      file: "src/api/openai/Tools.ts",
+      text: "namespace",
+      reason: "its tools of the type `namespace` are refused yet."
+    },
+    replaced: ["workspace-write", "danger-full-access"]
+  },
+  {
+    name: "OpenCode",
+    command: "opencode",
+    program: `opencode-${platform}-${arch}${baseline}/bin/opencode`,
+    files: { json: ".config/opencode/opencode.json" },
+    runs: ["write", "resume", "picture"],
+    hasPictureTool: true
+  },
+  {
+    name: "Continue",
+    command: "cn",
+    program: ".bin/cn",
+    files: { yaml: ".continue/parley.yaml" },
+    runs: ["write", "resume"],
+    hasPictureTool: false
+  },
+  {
+    name: "Qwen Code",
+    command: "qwen",
+    program: ".bin/qwen",
+    files: { json: ".qwen/settings.json" },
+    runs: ["write", "resume", "picture"],
+    hasPictureTool: true
+  },
+  {
+    name: "Cline",
+    command: "cline",
+    program: `@cline/cli-${platform}-${arch}/bin/cline`,
+    files: { json: ".cline/data/settings/global-settings.json" },
+    runs: ["write", "picture"],
+    hasPictureTool: true
+  },
+  {
+    name: "Claude Code",
+    command: "claude",
+    program: `@anthropic-ai/claude-code-${platform}-${arch}/claude`,
+    files: {},
+    runs: ["write", "resume"],
+    hasPictureTool: true,
+    waitsFor: {
+      file: "src/anthropic/AnthropicRoutes.ts",
+      text: "",
+      reason: "POST /anthropic/v1/messages answers 404 yet."
+    }
+  }
+]
+
+/** The file that the agent's command runs. */
+export const programOf = ({ program }: Agent): string => fileURLToPath(new URL(program, packages))
+
+/** Why an agent can't be run here; null where it can. */
+export const skipReason = (agent: Agent): string | null => {
+  if (!existsSync(programOf(agent)))
+    return `test/agents/node_modules/${agent.program} isn't there; npm run test:agents installs it on Linux (x64, arm64, glibc).`
+  if (agent.waitsFor === undefined) return null
+  const { file, reason, text } = agent.waitsFor
+  const source = new URL(file, root)
+  if (!existsSync(source) || !readFileSync(source, "utf8").includes(text)) return reason
+  return null
+}
+
+/** How docs/agents.md says an agent is set up and run. */
+export interface Recipe {
+  /** The files to write: their paths below the home directory, and their texts. */
+  readonly files: ReadonlyArray<{ readonly path: string; readonly text: string }>
+  /** Lines of the shell that come before each run: what is exported. */
+  readonly exports: ReadonlyArray<string>
+  /** Lines of the shell that are run once. */
+  readonly setup: ReadonlyArray<string>
+  /** The line of the shell for each run; it takes the prompt from `PROMPT`. */
+  readonly lines: ReadonlyMap<Run, string>
+}
+
+const addressInDocs = "http://127.0.0.1:3000"
+const block = /^```(\w+)\n(.*?)^```$/gms
+
+const page = readFileSync(new URL("docs/agents.md", root), "utf8")
+
+/** The recipe of an agent, for the service at this address. */
+export const recipeOf = (agent: Agent, address: string): Recipe => {
+  const section = page.split(/^## /m).find((text) => text.startsWith(`${agent.name}\n`)) ?? ""
+  const blocks = [...section.replaceAll(addressInDocs, address).matchAll(block)].map(
+    ([, language = "", text = ""]) => ({ language, text })
+  )
+  const lines = blocks
+    .filter(({ language }) => language === "sh")
+    .flatMap(({ text }) => text.split("\n"))
+    .filter((line) => line !== "" && !line.startsWith("#"))
+  const [from, to] = agent.replaced ?? ["", ""]
+  const prompted = lines.filter((line) => line.includes("$PROMPT"))
+  const exports = lines.filter((line) => line.startsWith("export "))
+  return {
+    files: blocks.flatMap(({ language, text }) => {
+      const path = agent.files[language]
+      return path === undefined ? [] : [{ path, text: text.replace(from, to) }]
+    }),
+    exports,
+    setup: lines.filter((line) => !prompted.includes(line) && !exports.includes(line)),
+    lines: new Map(agent.runs.flatMap((run, index) => (prompted[index] ? [[run, prompted[index]]] : [])))
+  }
+}
