@@ -1,9 +1,10 @@
 import { spawn } from "node:child_process"
-import { mkdirSync, mkdtempSync, realpathSync, symlinkSync, writeFileSync } from "node:fs"
+import { mkdirSync, mkdtempSync, readdirSync, realpathSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { Effect, type Scope } from "effect"
 import { removeDirectory } from "../support/removeDirectory.ts"
+import { continueByAcp } from "./AcpSession.ts"
 import { type Agent, programOf, recipeOf, type Run } from "./Agents.ts"
 
 /** A port that nothing listens on: what an agent asks of other machines is refused at once. */
@@ -22,6 +23,8 @@ export interface PreparedAgent {
   readonly workspace: string
   /** Runs the line of its recipe with this prompt, to its end. */
   readonly run: (run: Run, prompt: string) => Effect.Effect<Outcome, never, Scope.Scope>
+  /** Goes on with its only session as an editor does, and gives what the model answers. */
+  readonly edit: (prompt: string) => Effect.Effect<string, never, Scope.Scope>
 }
 
 const scratch = Effect.acquireRelease(
@@ -40,13 +43,15 @@ const killGroup = (id: number | undefined) => {
   }
 }
 
-const shell = (script: string, cwd: string, env: Readonly<Record<string, string>>) =>
+const start = (script: string, cwd: string, env: Readonly<Record<string, string>>) =>
   Effect.acquireRelease(
-    Effect.sync(() =>
-      spawn("sh", ["-e", "-c", script], { cwd, env, detached: true, stdio: ["ignore", "pipe", "pipe"] })
-    ),
+    Effect.sync(() => spawn("sh", ["-e", "-c", script], { cwd, env, detached: true, stdio: "pipe" })),
     ({ pid }) => Effect.sync(() => killGroup(pid))
-  ).pipe(
+  )
+
+const shell = (...command: Parameters<typeof start>) =>
+  start(...command).pipe(
+    Effect.tap((child) => Effect.sync(() => child.stdin.end())),
     Effect.flatMap((child) =>
       Effect.callback<Outcome>((resume) => {
         let out = ""
@@ -96,13 +101,16 @@ export const prepareAgent = Effect.fnUntraced(function* (agent: Agent, address: 
     NO_PROXY: "127.0.0.1",
     no_proxy: "127.0.0.1"
   }
+  const scriptOf = (run: Run) => [...recipe.exports, recipe.lines.get(run) ?? "exit 64"].join("\n")
   const prepared: PreparedAgent = {
     workspace: workspace!,
-    run: (run, prompt) =>
-      shell([...recipe.exports, recipe.lines.get(run) ?? "exit 64"].join("\n"), workspace!, {
-        ...env,
-        PROMPT: prompt
-      })
+    run: (run, prompt) => shell(scriptOf(run), workspace!, { ...env, PROMPT: prompt }),
+    edit: Effect.fnUntraced(function* (prompt) {
+      const [sessionId = ""] = readdirSync(join(home!, agent.sessions ?? ""))
+      const child = yield* start(scriptOf("acp"), workspace!, env)
+      const asked = { sessionId, directory: workspace!, model: "auto", prompt }
+      return yield* Effect.promise(() => continueByAcp(child, asked))
+    })
   }
   if (recipe.setup.length > 0) yield* shell([...recipe.exports, ...recipe.setup].join("\n"), workspace!, env)
   return prepared

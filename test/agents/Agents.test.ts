@@ -120,10 +120,11 @@ const sawPicture = (requests: ReadonlyArray<ChatRequest>): boolean =>
 const prepared = Effect.fnUntraced(function* (agent: Agent) {
   const service = yield* Service
   const before = { requests: service.model.requests.length, refused: service.refused().length }
-  const { run, workspace } = yield* prepareAgent(agent, service.url, key)
+  const { edit, run, workspace } = yield* prepareAgent(agent, service.url, key)
   writeFileSync(join(workspace, pictureName), Buffer.from(picture, "base64"))
   return {
     run,
+    edit,
     workspace,
     requests: () => service.model.requests.slice(before.requests),
     refused: () => service.refused().slice(before.refused)
@@ -139,13 +140,14 @@ layer(Service.layer, { excludeTestServices: true })("Coding agents of docs/agent
       `${agent.name} writes a file by a tool of its own, and goes on with that session`,
       () =>
         Effect.gen(function* () {
-          const { refused, requests, run, workspace } = yield* prepared(agent)
+          const { edit, refused, requests, run, workspace } = yield* prepared(agent)
           const path = join(workspace, "made.txt")
           assertSays(yield* run("write", `WRITE ${path}`), wrote(path))
           assert.strictEqual(readFileSync(path, "utf8"), written)
 
           if (agent.runs.includes("resume"))
             assertSays(yield* run("resume", `RECALL ${path}`), recalled(path))
+          if (agent.runs.includes("acp")) assert.strictEqual(yield* edit(`RECALL ${path}`), recalled(path))
           // Once, in every request behind the call: no round is repeated, and no result is lost.
           const results = requests().map((request) => resultsIn(request, path).length)
           assert.deepStrictEqual(new Set(results), new Set([0, 1]))

@@ -8,8 +8,11 @@ const root = new URL("../../", import.meta.url)
 /** Where `npm run test:agents` installs them. */
 const packages = new URL("node_modules/", import.meta.url)
 
-/** What a line of a recipe does: it writes a file, goes on with that session, or shows the model a picture. */
-export type Run = "write" | "resume" | "picture"
+/**
+ * What a line of a recipe does: it writes a file, goes on with that session, shows the model a picture, or waits for an editor that
+ * goes on with the session by the Agent Client Protocol.
+ */
+export type Run = "write" | "resume" | "picture" | "acp"
 
 export interface Agent {
   /** Its heading in docs/agents.md. */
@@ -21,6 +24,8 @@ export interface Agent {
   readonly files: Readonly<Record<string, string>>
   /** What the lines of its recipe that have a prompt do, in their order. */
   readonly runs: ReadonlyArray<Run>
+  /** The directory, below the home directory, that has an entry for each session, by its id. */
+  readonly sessions?: string
   /** Whether it has a tool that shows the model a picture. */
   readonly hasPictureTool: boolean
   /** What the service must have first: a text of its sources, and what happens without. */
@@ -76,8 +81,9 @@ export const agents: ReadonlyArray<Agent> = [
     command: "cline",
     program: `@cline/cli-${platform}-${arch}/bin/cline`,
     files: { json: ".cline/data/settings/global-settings.json" },
-    runs: ["write", "picture"],
-    hasPictureTool: true
+    runs: ["write", "picture", "acp"],
+    hasPictureTool: true,
+    sessions: ".cline/data/sessions"
   },
   {
     name: "Claude Code",
@@ -136,7 +142,7 @@ export const recipeOf = (agent: Agent, address: string): Recipe => {
     .flatMap(({ text }) => text.split("\n"))
     .filter((line) => line !== "" && !line.startsWith("#"))
   const [from, to] = agent.replaced ?? ["", ""]
-  const prompted = lines.filter((line) => line.includes("$PROMPT"))
+  const prompted = lines.filter((line) => line.includes("$PROMPT") || line.endsWith(" --acp"))
   const exports = lines.filter((line) => line.startsWith("export "))
   return {
     files: blocks.flatMap(({ language, text }) => {
