@@ -37,7 +37,7 @@ export default defineConfig({
           ...common,
           name: "node",
           include: ["test/**/*.test.ts"],
-          exclude: ["test/browser/**", codingAgents, wholeProcesses],
+          exclude: ["test/browser/**", "test/agents/**", wholeProcesses],
           maxWorkers
         }
       },
