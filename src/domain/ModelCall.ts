@@ -129,6 +129,8 @@ export interface AnswerOptions {
   /** 0 to 1. */
   readonly topP?: number
   readonly reasoningEffort?: ReasoningEffort
+  /** Whether the effort is a hint: a model that doesn't take it is asked without. */
+  readonly effortIsHint?: true
   readonly verbosity?: "low" | "medium" | "high"
   readonly toolChoice?: ToolChoice
   readonly parallelToolCalls?: boolean

@@ -192,8 +192,9 @@ export const makeAiSdk = (traits: SdkTraits): Protocol => ({
   headers: () => ({}),
   encode: encodeCall(traits),
   adapt: adaptSdk,
-  lacks: ({ parallelToolCalls, reasoningEffort: effort }) => {
-    const isKnown = effort === undefined || traits.version === "v4" || traits.efforts[effort] !== undefined
+  lacks: ({ effortIsHint = false, parallelToolCalls, reasoningEffort: effort }) => {
+    const isKnown =
+      effortIsHint || effort === undefined || traits.version === "v4" || traits.efforts[effort] !== undefined
     if (!isKnown) return "reasoning.effort"
     return parallelToolCalls === false ? "parallel_tool_calls" : null
   },

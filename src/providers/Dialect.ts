@@ -1,3 +1,4 @@
+import { Struct } from "effect"
 import type { ModelRequest, ToolSpec } from "../domain/ModelCall.ts"
 import { endsWithUser } from "./LastMessage.ts"
 
@@ -16,6 +17,8 @@ export interface Dialect {
   readonly format: boolean
   /** Whether to send the verbosity, which is no more than a nudge. */
   readonly verbosity: boolean
+  /** Whether to send an effort that is a hint. */
+  readonly hintedEffort: boolean
   /**
    * How the reasoning of earlier messages goes back in Chat Completions: as it came; also where it is empty; without it a round of
    * calls goes as text; or not at all.
@@ -50,9 +53,18 @@ export type LastMessage = "sent" | "prefix" | "continue_final_message" | "follow
 /**
  * The dialect to try after a server rejected a request; null where no other helps. The complaint is free text, so the name of
  * the parameter is all there is to go by. A dialect changes what the service added; what a client sent stays, but for the
- * verbosity and for the form of an answer, which is asked for in words then and checked.
+ * verbosity, for an effort that is a hint, and for the form of an answer, which is asked for in words then and checked.
  */
 export type Adapt = (dialect: Dialect, complaint: string, request: ModelRequest) => Dialect | null
+
+/** The request as a dialect asks it: without the effort where that is a hint which the server refused. */
+export const askedIn = (
+  request: ModelRequest,
+  { hintedEffort }: Pick<Dialect, "hintedEffort">
+): ModelRequest =>
+  hintedEffort || request.options?.effortIsHint !== true
+    ? request
+    : { ...request, options: Struct.omit(request.options, ["reasoningEffort", "effortIsHint"]) }
 
 const isClients = ({ param }: ToolSpec): boolean => param !== undefined
 
@@ -92,12 +104,20 @@ const aboutFormat =
 const aboutSchema =
   /invalid[_ ](json[_ ])?schema|in context=|additionalProperties|format\.schema|grammar|\bschema\b.{0,40}(invalid|must|expected)/i
 
-/** Leaves out the key of the prompt cache, or asks for the form of an answer in words, without the verbosity, or without own tools. */
+const aboutEffort = /\breasoning\b|reasoning[_.]?effort|\beffort\b|\bthinking\.type\b/i
+
+/**
+ * Leaves out the key of the prompt cache, or asks for the form of an answer in words, without the verbosity, without a hint of the
+ * effort, or without own tools.
+ */
 export const adaptAnswer: Adapt = (dialect, complaint, request) => {
   if (dialect.promptCacheKey && refusesField(complaint, "prompt_cache_key")) {
     return { ...dialect, promptCacheKey: false }
   }
-  const { format, verbosity } = request.options ?? {}
+  const { effortIsHint, format, verbosity } = request.options ?? {}
+  if (dialect.hintedEffort && effortIsHint === true && aboutEffort.test(complaint)) {
+    return { ...dialect, hintedEffort: false }
+  }
   if (dialect.format && format !== undefined && aboutFormat.test(complaint) && !aboutSchema.test(complaint)) {
     return { ...dialect, format: false }
   }
@@ -155,7 +175,7 @@ const blamedTool = (complaint: string, offered: ReadonlyArray<ToolSpec>): ToolSp
 /** The options of a request, their names in it, and how servers name them in a complaint. */
 const optionNames: ReadonlyArray<
   readonly [
-    option: Exclude<keyof NonNullable<ModelRequest["options"]>, "format">,
+    option: Exclude<keyof NonNullable<ModelRequest["options"]>, "format" | "effortIsHint">,
     name: string,
     complaint: RegExp
   ]
@@ -168,11 +188,7 @@ const optionNames: ReadonlyArray<
   ["frequencyPenalty", "frequency_penalty", /\bfrequency_?penalty\b/i],
   ["parallelToolCalls", "parallel_tool_calls", /\bparallel_tool_(calls|use)\b/],
   ["toolChoice", "tool_choice", /\btool[_ ]choice\b|\bforce[sd]? tool/i],
-  [
-    "reasoningEffort",
-    "reasoning.effort",
-    /\breasoning\b|reasoning[_.]?effort|\beffort\b|\bthinking\.type\b/i
-  ],
+  ["reasoningEffort", "reasoning.effort", aboutEffort],
   ["verbosity", "text.verbosity", /\bverbosity\b/]
 ]
 

@@ -114,6 +114,7 @@ export const firstDialect = (server: ModelServer, model: ModelSpec): Dialect => 
   // Only of some of Anthropic's models.
   format: server.protocol !== anthropicMessages || model.structuredOutput === true,
   verbosity: true,
+  hintedEffort: true,
   cacheControl: true,
   thinkingControls: true,
   thoughts: true,

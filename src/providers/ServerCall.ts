@@ -11,7 +11,7 @@ import {
 } from "../domain/ModelCall.ts"
 import { monotonicSeconds } from "../domain/Monotonic.ts"
 import { AnswerReader } from "./AnswerReader.ts"
-import { type Dialect, isServicesOwn, refusedParameter } from "./Dialect.ts"
+import { askedIn, type Dialect, isServicesOwn, refusedParameter } from "./Dialect.ts"
 import { formRefusal } from "./ErrorWords.ts"
 import { Exchange, type ExchangeOptions, type Parts } from "./Exchange.ts"
 import {
@@ -178,7 +178,7 @@ const send = (
     const reader = new AnswerReader(server.protocol.makeDecode(beginsThinking(server, model)), origin)
     const clients = demandsReasoning(server, dialect) ? saidByClient(model.id) : null
     const messages = readableBy(origin, request.messages, clients)
-    const readable = { ...request, messages: withServersIds(messages) }
+    const readable = { ...askedIn(request, dialect), messages: withServersIds(messages) }
     const exchange = new Exchange(reader, {
       timeouts,
       count: () => estimate(request, reader),
@@ -222,7 +222,9 @@ const tracedEndpoint = ({ endpoint }: Call): Effect.Effect<Endpoint> =>
   })
 
 const otherDialect = ({ request, server }: Call, fault: Fault, dialect: Dialect): Dialect | null =>
-  fault._tag === "RequestRejected" ? server.protocol.adapt(dialect, textOf(fault), request) : null
+  fault._tag === "RequestRejected"
+    ? server.protocol.adapt(dialect, textOf(fault), askedIn(request, dialect))
+    : null
 
 /** Later requests for the model begin with the dialect that succeeded, unless the refusal may be due to what this client sent. */
 const learn = Effect.fnUntraced(function* (
@@ -247,7 +249,7 @@ const learn = Effect.fnUntraced(function* (
 const blaming = (fault: Fault, request: ModelRequest, dialect: Dialect): Fault => {
   if (fault._tag !== "RequestRejected") return fault
   const text = textOf(fault)
-  const parameter = refusedParameter(text, request, dialect)
+  const parameter = refusedParameter(text, askedIn(request, dialect), dialect)
   if (parameter !== null) return new RequestRejected({ ...fault, parameter })
   if (isServicesOwn(request) && formRefusal.test(text)) return new FormRefused(fault)
   return givesOwnResults(request) ? new RoundRefused(fault) : fault

@@ -186,6 +186,7 @@ describe("a request to a package of the AI SDK", () => {
     const { lacks } = makeAiSdk({ version: "v3", providerOptions: {}, efforts: { low: {} } })
     assert.strictEqual(lacks({ reasoningEffort: "high" }), "reasoning.effort")
     assert.isNull(lacks({ reasoningEffort: "low" }))
+    assert.isNull(lacks({ reasoningEffort: "high", effortIsHint: true }))
     assert.strictEqual(lacks({ parallelToolCalls: false }), "parallel_tool_calls")
     assert.isNull(lacks({ parallelToolCalls: true, seed: 1, stop: ["a"] }))
     assert.isNull(

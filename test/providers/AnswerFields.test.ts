@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import type { AnswerOptions, ModelRequest } from "../../src/domain/ModelCall.ts"
 import { encodeAnthropicRequest } from "../../src/providers/AnthropicMessages.ts"
-import { adaptAnswer, type Dialect, refusedParameter } from "../../src/providers/Dialect.ts"
+import { adaptAnswer, askedIn, type Dialect, refusedParameter } from "../../src/providers/Dialect.ts"
 import { protocols } from "../../src/providers/ModelServer.ts"
 import { encodeChatRequest } from "../../src/providers/OpenAiChat.ts"
 import { encodeResponsesRequest } from "../../src/providers/OpenAiResponses.ts"
@@ -180,6 +180,11 @@ describe("How a model is to answer", () => {
     assert.isNull(adapted("Unsupported parameter: 'parallel_tool_calls' is not supported with this model."))
     assert.isNull(adapted("tool_choice 'required' is not supported by this server"))
     assert.isNull(adapted("Unsupported parameter: 'temperature'"))
+    const hinted = { ...request, options: { reasoningEffort: "low", effortIsHint: true } as const }
+    const withoutHint = { ...dialect, hintedEffort: false }
+    assert.deepStrictEqual(adapted("Unsupported parameter: 'reasoning_effort'", hinted), withoutHint)
+    assert.deepStrictEqual(askedIn(hinted, withoutHint).options, {})
+    assert.strictEqual(askedIn(hinted, dialect), hinted)
     // What the request doesn't have isn't the cause.
     const plain = { ...request, options: {} }
     assert.isNull(adapted("response_format: json_schema is not supported", plain))

@@ -155,6 +155,26 @@ describe("OpenAiChat, the request", () => {
     })
   )
 
+  it.effect("leaves out a refused effort that is a hint, and no other one", () =>
+    Effect.gen(function* () {
+      const { call, server } = yield* setUp
+      const errorBody = JSON.stringify({
+        error: { message: "Unsupported value: 'reasoning_effort' does not support 'none' with this model." }
+      })
+      yield* server.script({ refusesField: "reasoning_effort", errorBody })
+      const options = { reasoningEffort: "none" } as const
+      const hinted = request("hi", { options: { ...options, effortIsHint: true } })
+      assert.strictEqual(textOf(yield* Stream.runCollect(call(hinted))), "Hello, world.")
+      assert.deepStrictEqual(
+        server.requests.map(({ body }) => body["reasoning_effort"]),
+        ["none", undefined]
+      )
+      yield* server.script({ refusesField: "reasoning_effort", errorBody })
+      const failure = yield* Effect.flip(Stream.runDrain(call(request("hi", { options }))))
+      assert.strictEqual(failure.parameter, "reasoning.effort")
+    })
+  )
+
   it.effect("gives up where every way of asking is refused", () =>
     Effect.gen(function* () {
       const { call, server } = yield* setUp

@@ -30,6 +30,7 @@ export const fullDialect: Dialect = {
   ownTools: true,
   format: true,
   verbosity: true,
+  hintedEffort: true,
   cacheControl: true,
   thinkingControls: true,
   thoughts: true,
