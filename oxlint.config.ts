@@ -44,10 +44,12 @@ const arrows: Readonly<Record<string, ReadonlyArray<string>>> = {
   console: [...belowHttp, "http", "admin", "jobs"],
   // The second profile: another rendering of what responses does.
   openai: [...belowHttp, "http", "jobs"],
+  // The third profile. What clients keep for the service is sealed as in the second.
+  anthropic: [...belowHttp, "http", "openai"],
   // The browser's part of console. scripts/check-architecture.ts keeps it to the contracts of admin and console.
   app: ["domain", "api", "admin", "console"],
   cli: [...belowHttp, "http", "admin"],
-  App: [...belowHttp, "http", "admin", "jobs", "console", "openai"]
+  App: [...belowHttp, "http", "admin", "jobs", "console", "openai", "anthropic"]
 }
 
 /** Places that may import more than the rest of their room. */
@@ -61,6 +63,7 @@ const places: ReadonlyArray<{ readonly name: string; readonly room: string; read
       files: ["src/responses/JsonSchemas.ts", "src/responses/schemas/**"]
     },
     { name: "plans/Policy", room: "plans", files: ["src/plans/Policy.ts"] },
+    { name: "api/anthropic", room: "api", files: ["src/api/anthropic/**"] },
     // A hash for each request: Effect's digest would make every encoder an effect.
     { name: "providers/PromptCacheKey", room: "providers", files: ["src/providers/PromptCacheKey.ts"] },
     {
@@ -91,21 +94,18 @@ const callers = [
   "app"
 ]
 
+/** Rooms that answer requests. */
+const answerers = ["http", "admin", "console", "openai", "anthropic", "App"]
+
 /** Modules, and names of modules, that only some may import as values; as types, everybody may. */
 const confined: ReadonlyArray<Confined> = [
-  {
-    module: "^effect/http-api",
-    in: ["api", "sdk", "http", "admin", "console", "openai", "app", "cli", "App"]
-  },
+  { module: "^effect/http-api", in: ["api", "sdk", "app", "cli", ...answerers] },
   {
     module: "^effect/http$",
     names: "^(HttpServer|HttpRouter|HttpMiddleware|HttpEffect)",
-    in: ["http", "admin", "console", "openai", "App"]
+    in: answerers
   },
-  {
-    module: "^effect/http/(HttpServer|HttpRouter|HttpMiddleware|HttpEffect)",
-    in: ["http", "admin", "console", "openai", "App"]
-  },
+  { module: "^effect/http/(HttpServer|HttpRouter|HttpMiddleware|HttpEffect)", in: answerers },
   {
     module: "^effect/http$",
     names: "^(HttpClient|FetchHttpClient)",
@@ -147,7 +147,7 @@ const confined: ReadonlyArray<Confined> = [
   {
     module: "/Account\\.ts$",
     names: "^CurrentUser$",
-    in: ["api", "responses", "http", "admin", "jobs", "console", "openai"]
+    in: ["api", "responses", "http", "admin", "jobs", "console", "openai", "anthropic"]
   },
   // A search demands the proof of a membership.
   { module: "/Project\\.ts$", names: "^proveMembership$", in: ["plans/Policy"] }
@@ -156,8 +156,9 @@ const confined: ReadonlyArray<Confined> = [
 /** What everything in a room, or in a place of it, must not import. */
 const restrictedIn = (room: string, names: ReadonlyArray<string>) => {
   const refused = Object.keys(arrows).filter((other) => other !== room && !arrows[room]?.includes(other))
-  // Directories of pages have names of rooms, which lie further up; scripts/check-architecture.ts resolves the paths.
-  const up = room === "App" ? "^\\./" : room === "app" ? "^(\\.\\./){3,}" : "^(\\.\\./)+"
+  // Some directories have names of rooms, which lie further up; scripts/check-architecture.ts resolves the paths.
+  const depth = room === "app" ? "{3,}" : names.includes("api/anthropic") ? "{2,}" : "+"
+  const up = room === "App" ? "^\\./" : `^(\\.\\./)${depth}`
   return [
     { regex: `${up}(${refused.join("|")})/`, message: `Imports go down: ${room} must not import this room.` },
     { regex: "^(\\.\\./)+(App|main)\\.ts$", message: "Nothing imports the wiring." },

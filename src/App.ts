@@ -7,6 +7,8 @@ import { AdminRoutes, adminRoutes } from "./admin/AdminRoutes.ts"
 import { layerRecordedStart } from "./admin/InstallationFacts.ts"
 import { Reload } from "./admin/Reload.ts"
 import { layerGivenKey } from "./admin/Startup.ts"
+import { AnthropicRoutes } from "./anthropic/AnthropicRoutes.ts"
+import { AnthropicApi } from "./api/anthropic/AnthropicApi.ts"
 import { Api } from "./api/Api.ts"
 import { OpenAiApi } from "./api/openai/OpenAiApi.ts"
 import { Audit } from "./audit/Audit.ts"
@@ -40,7 +42,12 @@ import { FileTexts } from "./files/FileTexts.ts"
 import { leaveAllStores } from "./files/StoreBinding.ts"
 import { StoreHealth } from "./files/StoreHealth.ts"
 import { jobsTable as textJobsTable } from "./files/TextJobs.ts"
-import { AuthenticationLayer, DocumentAccessLayer } from "./http/Authentication.ts"
+import {
+  AuthenticationLayer,
+  DocumentAccessLayer,
+  KeyAuthenticationLayer,
+  KeyedDocumentAccessLayer
+} from "./http/Authentication.ts"
 import { BodyBoundsLayer } from "./http/BodyBounds.ts"
 import { ConversationsHandlers } from "./http/ConversationsHandlers.ts"
 import { Drain } from "./http/Drain.ts"
@@ -70,6 +77,7 @@ import { plansLayer } from "./plans/PlanCatalog.ts"
 import { Policy } from "./plans/Policy.ts"
 import { ConversationItems } from "./responses/ConversationItems.ts"
 import { JsonSchemas } from "./responses/JsonSchemas.ts"
+import { PromptCount } from "./responses/PromptCount.ts"
 import { Responses } from "./responses/Responses.ts"
 import { TextEmbeddings } from "./responses/TextEmbeddings.ts"
 import { MemberProjects } from "./retrieval/MemberProjects.ts"
@@ -155,13 +163,13 @@ const OperatorRoutes = AdminRoutes.pipe(Layer.provide([BodyBoundsLayer, ErrorBou
 const operatorRoutes = adminRoutes
 
 const usersRoutes = [
-  ...[Api, OpenAiApi, ConsoleApi].flatMap((api) => routesOf(api)),
+  ...[Api, OpenAiApi, AnthropicApi, ConsoleApi].flatMap((api) => routesOf(api)),
   ...systemRoutes,
   ...identityRoutes,
   ...appRoutes
 ]
 
-/** The public interface in both profiles, the web application's, and what surrounds them. */
+/** The public interface in its three profiles, the web application's, and what surrounds them. */
 const UsersRoutes = Layer.mergeAll(
   Layer.merge(
     HttpApiBuilder.layer(Api).pipe(
@@ -176,6 +184,14 @@ const UsersRoutes = Layer.mergeAll(
     OpenAiRoutes
   ).pipe(
     Layer.provide([AuthenticationLayer, DocumentAccessLayer, BodyBoundsLayer, ErrorBoundary.EnvelopeLayer])
+  ),
+  AnthropicRoutes.pipe(
+    Layer.provide([
+      KeyAuthenticationLayer,
+      KeyedDocumentAccessLayer,
+      BodyBoundsLayer,
+      ErrorBoundary.EnvelopeLayer
+    ])
   ),
   ConsoleRoutes.pipe(Layer.provide([BodyBoundsLayer, ErrorBoundary.EnvelopeLayer])),
   IdentityRoutes,
@@ -247,6 +263,7 @@ export const ServiceLayer = HttpRouter.serve(Routes, quiet).pipe(
   Layer.provide(UntracedServerLayer),
   Layer.provide([
     Responses.layer,
+    PromptCount.layer,
     JsonSchemas.layer,
     TextEmbeddings.layer,
     ConversationItems.layer,

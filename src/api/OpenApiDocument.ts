@@ -194,7 +194,9 @@ const namingInBody: ReadonlySet<Json | undefined> = new Set([
   "compact.create",
   "chat.create",
   "completions.create",
-  "embeddings.create"
+  "embeddings.create",
+  "messages.create",
+  "messages.countTokens"
 ])
 
 /** Which operations have a status that the interface declares for all of them. The statuses without an entry stay. */

@@ -123,6 +123,22 @@ const hints: ReadonlyArray<readonly [path: RegExp, hint: string]> = [
     /^\/openai(\/v1)?$/,
     "The base URL for clients of OpenAI ends with `/openai/v1`; they add the rest, such as POST /openai/v1/responses."
   ],
+  [
+    /^\/anthropic(\/v1)?$/,
+    "The base URL for clients of Anthropic ends with `/anthropic`; they add the rest, such as POST /anthropic/v1/messages."
+  ],
+  [
+    /^\/anthropic\/v1\/messages\/batches(\/|$)/,
+    "There are no batches: send each message by itself to POST /anthropic/v1/messages."
+  ],
+  [
+    /^\/anthropic\/v1\/(files|skills|agents|sessions|environments|organizations|complete)(\/|$)/,
+    "This service has no such interface: GET /anthropic/v1/openapi.json describes the endpoints for clients of Anthropic."
+  ],
+  [
+    /^\/anthropic\/|^(\/openai)?(\/v1)*\/messages(\/|$)/,
+    "Use POST /anthropic/v1/messages: the base URL for clients of Anthropic ends with `/anthropic`, and they add the rest."
+  ],
   [/^\/v1$/, "This is the base URL for client libraries; they add the rest, such as POST /v1/responses."],
   [
     /^(\/openai)?\/v1\/(organization|dashboard)(\/|$)/,

@@ -26,7 +26,8 @@ const responsesRoutes: ReadonlySet<string | null> = new Set([
   "/console/responses",
   "/openai/v1/responses",
   "/openai/v1/chat/completions",
-  "/openai/v1/completions"
+  "/openai/v1/completions",
+  "/anthropic/v1/messages"
 ])
 
 /** The conventional status for a client that disconnected before the response. */

@@ -1,7 +1,9 @@
 import { Context, Effect, Layer, Predicate, Redacted } from "effect"
 import { HttpServerRequest } from "effect/http"
+import { KeyAuthentication, KeyedDocumentAccess } from "../api/anthropic/Middleware.ts"
 import { Authentication, DocumentAccess, KeepsConnection } from "../api/Middleware.ts"
 import { ApiKeys } from "../auth/ApiKeys.ts"
+import { keyPrefix } from "../auth/KeyToken.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { CurrentUser } from "../domain/Account.ts"
 import { ApiKeyMissing, ApiKeyRejected, AuthorizationMalformed } from "../domain/Errors.ts"
@@ -50,22 +52,12 @@ const bearerProblem = ({
   return rest.length === 0 ? "no_scheme" : "other_scheme"
 }
 
-/** The caller by the one header that may name a key, admitted within the bounds of the key and of its user. */
-const makeAuthenticate = Effect.gen(function* () {
+/** The caller whose key it is, admitted within the bounds of the key and of its user. */
+const makeAdmit = Effect.gen(function* () {
   const keys = yield* ApiKeys
   const bounds = yield* UserBounds
   const rates = yield* KeyRates
-  return Effect.fnUntraced(function* (credential: Redacted.Redacted, isConnection = false) {
-    const request = yield* HttpServerRequest.HttpServerRequest
-    const header = authorizationHeader(request)
-    if (header === "missing") {
-      return yield* new ApiKeyMissing({ found: hasKeyElsewhere(request) ? "other_header" : "nothing" })
-    }
-    const found = header === "readable" ? bearerProblem(request) : null
-    if (found !== null) return yield* new AuthorizationMalformed({ found })
-    if (header === "unreadable" || Redacted.value(credential) === "") {
-      return yield* new ApiKeyRejected({ reason: "malformed" })
-    }
+  return Effect.fnUntraced(function* (credential: Redacted.Redacted, isConnection: boolean) {
     const caller = yield* keys.authenticate(credential)
     const entry = yield* CurrentAccess
     if (entry !== null) entry.caller = caller
@@ -77,6 +69,23 @@ const makeAuthenticate = Effect.gen(function* () {
     return caller
   })
 })
+
+/** The same by the one header that may name a key. */
+const makeAuthenticate = Effect.map(makeAdmit, (admit) =>
+  Effect.fnUntraced(function* (credential: Redacted.Redacted, isConnection = false) {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    const header = authorizationHeader(request)
+    if (header === "missing") {
+      return yield* new ApiKeyMissing({ found: hasKeyElsewhere(request) ? "other_header" : "nothing" })
+    }
+    const found = header === "readable" ? bearerProblem(request) : null
+    if (found !== null) return yield* new AuthorizationMalformed({ found })
+    if (header === "unreadable" || Redacted.value(credential) === "") {
+      return yield* new ApiKeyRejected({ reason: "malformed" })
+    }
+    return yield* admit(credential, isConnection)
+  })
+)
 
 export const AuthenticationLayer = Layer.effect(
   Authentication,
@@ -111,5 +120,61 @@ export const DocumentAccessLayer = Layer.effect(
               onSuccess: () => httpEffect
             })
     })
+  })
+).pipe(Layer.provide(UserBounds.layer))
+
+/**
+ * The key in `x-api-key`; null where `Authorization` counts. A client that sends both may have a key of another service in one of
+ * them: the key of this service counts.
+ */
+const otherKey = ({ headers }: HttpServerRequest.HttpServerRequest): string | null => {
+  const key = headers["x-api-key"]
+  if (key === undefined) return null
+  return headers["authorization"] === undefined || key.startsWith(keyPrefix) ? key : null
+}
+
+/** The same by either header. */
+const makeAuthenticateByEither = Effect.gen(function* () {
+  const admit = yield* makeAdmit
+  const authenticate = yield* makeAuthenticate
+  return Effect.gen(function* () {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    const key = otherKey(request)
+    if (key === null) {
+      const bearer = (request.headers["authorization"] ?? "").trim().replace(/^bearer +/i, "")
+      return yield* authenticate(Redacted.make(bearer))
+    }
+    if (key === "" || key.length > headerCharactersMax)
+      return yield* new ApiKeyRejected({ reason: "malformed" })
+    return yield* admit(Redacted.make(key), false)
+  })
+})
+
+/** Whichever of the two schemes is asked first looks at both headers. */
+export const KeyAuthenticationLayer = Layer.effect(
+  KeyAuthentication,
+  Effect.map(makeAuthenticateByEither, (authenticate) => {
+    const byEither: Context.Service.Shape<typeof KeyAuthentication>["bearer"] = (httpEffect) =>
+      Effect.matchEffect(authenticate, {
+        onFailure: (error) => Effect.succeed(respondTo(error)),
+        onSuccess: (caller) => inTurns(caller.userId)(Effect.provideService(httpEffect, CurrentUser, caller))
+      })
+    return KeyAuthentication.of({ apiKey: byEither, bearer: byEither })
+  })
+).pipe(Layer.provide(UserBounds.layer))
+
+export const KeyedDocumentAccessLayer = Layer.effect(
+  KeyedDocumentAccess,
+  Effect.gen(function* () {
+    const authenticate = yield* makeAuthenticateByEither
+    const { http } = yield* AppConfig
+    const byEither: Context.Service.Shape<typeof KeyedDocumentAccess>["bearer"] = (httpEffect) =>
+      http.openapiPublic
+        ? httpEffect
+        : Effect.matchEffect(authenticate, {
+            onFailure: (error) => Effect.succeed(respondTo(error)),
+            onSuccess: () => httpEffect
+          })
+    return KeyedDocumentAccess.of({ apiKey: byEither, bearer: byEither })
   })
 ).pipe(Layer.provide(UserBounds.layer))

@@ -6,7 +6,7 @@ import { pathOf } from "./Routes.ts"
  * allowed. `/console` and `/admin` are for no page of another origin. Source: Fetch, CORS protocol.
  */
 
-const sharedPath = /^\/(openai\/)?v1(\/|$)/i
+const sharedPath = /^\/((openai|anthropic)\/)?v1(\/|$)/i
 
 const methods = "GET, HEAD, POST, PATCH, DELETE"
 
@@ -23,14 +23,16 @@ const requestHeaders: ReadonlySet<string> = new Set([
   "if-unmodified-since",
   "range",
   "user-agent",
+  "x-api-key",
   "x-client-request-id",
   "x-request-id"
 ])
-const requestHeaderPrefixes = ["openai-", "x-stainless-"]
+const requestHeaderPrefixes = ["openai-", "anthropic-", "x-stainless-"]
 /** Of one preflight; others are not permitted. */
 const requestHeadersMax = 64
 
 const exposedHeaders = [
+  "request-id",
   "x-request-id",
   "x-conversation-id",
   "x-response-id",

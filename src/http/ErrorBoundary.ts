@@ -17,7 +17,7 @@ import { Drain } from "./Drain.ts"
 import { headersFailure } from "./HeaderChecks.ts"
 import { namingIgnoredQuery } from "./IgnoredQuery.ts"
 import { makeNotFoundPage, wantsPage } from "./NotFoundPage.ts"
-import { withNullParam } from "./ProfileErrors.ts"
+import { inWordsOf } from "./ProfileErrors.ts"
 import { makeTemplateOf, pathOf, probes, profilePathFor, type Route, route } from "./Routes.ts"
 
 /** Characters of a request id that a client may choose; anything else gets a new one. */
@@ -52,13 +52,13 @@ export const logFailure = (error: Failure.Expected): Effect.Effect<void> => {
 
 /** Turns an expected failure into its response, in the words of an interface, and logs it where `logFailure` does. */
 export const envelopedAs =
-  (worded: (error: ErrorBody) => ErrorBody) =>
+  (worded: (error: ErrorBody, cause: Failure.Expected) => ErrorBody) =>
   <A, E extends Failure.Expected, R>(
     effect: Effect.Effect<A, E, R>
   ): Effect.Effect<A | HttpServerResponse.HttpServerResponse, never, R> =>
     Effect.catch(effect, (error) => {
       const failure = Failure.describe(error)
-      return Effect.as(logFailure(error), respond({ ...failure, body: worded(failure.body) }))
+      return Effect.as(logFailure(error), respond({ ...failure, body: worded(failure.body, error) }))
     })
 
 /** In the words of the public interface. */
@@ -234,9 +234,9 @@ export const layer = (declared: ReadonlyArray<Route>) =>
               : response.status >= 400 && !isJson(response)
                 ? respond(bareFailure(response.status, request, http.bodyBytesMax))
                 : response
-          access.responded(entry, enveloped)
+          const worded = inWordsOf(pathOf(request.url), requestId, enveloped)
+          access.responded(entry, HttpServerResponse.setStatus(enveloped, worded.status))
           const isDraining = yield* drain.isDraining
-          const worded = withNullParam(pathOf(request.url), enveloped)
           return HttpServerResponse.setHeaders(cors.shared(request, worded), {
             "x-request-id": requestId,
             // A JSON response may be private to its caller.

@@ -2,7 +2,7 @@ import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { pathOf } from "./Routes.ts"
 
 /** The interfaces of programs, which get JSON whatever they accept. */
-const interfacePath = /^\/(v1|openai|admin|console)(\/|$)/i
+const interfacePath = /^\/(v1|openai|anthropic|admin|console)(\/|$)/i
 
 const htmlType = /^\s*text\/html\s*(?:;|$)/i
 const refusedType = /;\s*q=0(?:\.0*)?\s*(?:;|$)/i

@@ -59,7 +59,9 @@ export interface Writing<Event = EventBody> {
   /** The frames for an event of the core. */
   readonly event: (event: Event) => string
   /** The frames that end a stream that fails. */
-  readonly failure: (body: ErrorBody) => string
+  readonly failure: (body: ErrorBody, status?: number) => string
+  /** What is written after a silence; a comment if absent. */
+  readonly keepalive?: string
   /** What follows the last frame. */
   readonly end: string
 }
@@ -128,12 +130,12 @@ export class EventStreams extends Context.Service<
           /** A comment after each silence. */
           const comment = Effect.suspend(() => {
             const left = wroteAt + keepaliveMillis - clock.currentTimeMillisUnsafe()
-            return left > 0 ? Effect.sleep(Duration.millis(left)) : put(keepaliveComment)
+            return left > 0 ? Effect.sleep(Duration.millis(left)) : put(writing.keepalive ?? keepaliveComment)
           })
           /** Writes the terminal event of a stream that fails. */
           const fail = (failed: Failure) => {
             if (access !== null) access.errorCode = failed.body.code
-            return Effect.andThen(broken(failed), () => put(writing.failure(failed.body)))
+            return Effect.andThen(broken(failed), () => put(writing.failure(failed.body, failed.status)))
           }
           yield* put(writing.start ?? "")
           yield* Stream.runForEachArray(events, (batch) => put(batch.map(writing.event).join(""))).pipe(

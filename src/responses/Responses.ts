@@ -27,7 +27,7 @@ import { withNamedAddresses } from "./ToolCalls.ts"
 import { turnContent } from "./TurnDetails.ts"
 
 /** Why a request gets no stream: an HTTP error. */
-type RequestFailure =
+export type RequestFailure =
   | Errors.InvalidRequest
   | Errors.FileNotFound
   | Errors.FileNotReady

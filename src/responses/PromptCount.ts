@@ -1,0 +1,77 @@
+import { Context, Effect, Layer } from "effect"
+import { CurrentUser } from "../domain/Account.ts"
+import { ModelNotFound } from "../domain/Errors.ts"
+import { Policy } from "../plans/Policy.ts"
+import { Router } from "../routing/Router.ts"
+import { Toolkit } from "../tools/Toolkit.ts"
+import { AttachedFiles } from "./AttachedFiles.ts"
+import { answeredCalls } from "./FunctionItems.ts"
+import { imagesById } from "./Images.ts"
+import { readInput, resolveReferences } from "./IncomingInput.ts"
+import { nextItemId } from "./ItemIds.ts"
+import { longInput } from "./LongInput.ts"
+import { makeOffers } from "./Offers.ts"
+import { makeAssembly } from "./PromptAssembly.ts"
+import { RequestMedia } from "./RequestMedia.ts"
+import type { Demands, ResponseRequest } from "./ResponseRequest.ts"
+import type { RequestFailure } from "./Responses.ts"
+
+/** What a request that stands for itself would cost. */
+export class PromptCount extends Context.Service<
+  PromptCount,
+  {
+    /** The estimated tokens of the prompt with the offered tools, where nothing of it is left out. No model is asked. */
+    readonly count: (
+      request: ResponseRequest,
+      demands: Demands
+    ) => Effect.Effect<number, RequestFailure, CurrentUser>
+  }
+>()("parley/responses/PromptCount") {
+  static readonly layer = Layer.effect(
+    PromptCount,
+    Effect.gen(function* () {
+      const attachedFiles = yield* AttachedFiles
+      const media = yield* RequestMedia
+      const policy = yield* Policy
+      const router = yield* Router
+      const offerOf = makeOffers((yield* Toolkit).offered)
+
+      const count: PromptCount["Service"]["count"] = Effect.fnUntraced(function* (request, demands) {
+        const caller = yield* CurrentUser
+        const permissions = yield* policy.permissions(caller.plan)
+        const denial = permissions.operation("responses", "")
+        if (denial !== null) return yield* denial
+        const models = (yield* router.models).filter(({ id }) => permissions.model(id))
+        if (demands.model !== undefined && !models.some(({ id }) => id === demands.model))
+          return yield* new ModelNotFound({ param: "model" })
+
+        const { images, input: readable } = yield* media.read(request.input, caller)
+        const input = yield* readInput(readable, nextItemId, demands.functionItems)
+        const given = yield* resolveReferences(input.entries, () => Effect.succeed(new Map()), nextItemId)
+        const items = given.map(({ item }) => item)
+        yield* answeredCalls(input.results, items, () => Effect.succeed([]))
+        const { tools } = yield* offerOf(demands, permissions.tools)
+        const found = yield* attachedFiles.find(caller.userId, input.files, given)
+        const windowMax = Math.max(0, ...models.map(({ contextWindow }) => contextWindow))
+        const files = yield* attachedFiles.read(caller.userId, found, windowMax)
+        const parts = {
+          systemMessage: request.instructions ?? null,
+          directions: input.directions,
+          items,
+          tools,
+          history: [],
+          files,
+          knowledge: null,
+          images: imagesById(images)
+        }
+        // What is longer than any window is not counted whole.
+        const tooLong = longInput(parts, windowMax)
+        if (tooLong !== null) return tooLong.promptTokens
+        const ofFiles = [...files.values()].reduce((sum, { tokens }) => sum + tokens, 0)
+        return makeAssembly(parts).leastTokens + ofFiles
+      })
+
+      return PromptCount.of({ count })
+    })
+  ).pipe(Layer.provide([AttachedFiles.layer, RequestMedia.layer]))
+}
