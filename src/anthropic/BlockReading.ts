@@ -1,3 +1,4 @@
+import { Predicate } from "effect"
 import { Base64 } from "effect/encoding"
 import type {
   AssistantBlock,
@@ -72,6 +73,8 @@ const partsOf = (block: ToldBlock): ReadonlyArray<RequestPart> => {
       return documentParts(block)
     case "search_result":
       return [textPart(searchResultText(block))]
+    case "tool_reference":
+      return [textPart(`[Tool: ${block.tool_name}]`)]
   }
 }
 
@@ -82,7 +85,8 @@ const isTold = (block: ResultBlock): block is ToldBlock =>
   block.type === "text" ||
   block.type === "image" ||
   block.type === "document" ||
-  block.type === "search_result"
+  block.type === "search_result" ||
+  block.type === "tool_reference"
 
 interface PlacedPart {
   readonly part: RequestPart
@@ -155,9 +159,6 @@ const answerEntry = (block: AssistantBlock, { open }: UserSealing): RequestEntry
   return recalled === null ? null : { type: "reasoning", recalled }
 }
 
-export const isReadAnswer = ({ type }: AssistantBlock): boolean =>
-  type === "text" || type === "tool_use" || type === "thinking" || type === "redacted_thinking"
-
 /** The entries of one message. */
 export const entriesOf = (message: Message, path: string, sealing: UserSealing): ReadonlyArray<Placed> => {
   const { content, role } = message
@@ -176,13 +177,21 @@ export const entriesOf = (message: Message, path: string, sealing: UserSealing):
             const place = `${path}.content[${index}]`
             return entry === null ? [] : [{ entry, path: place, parts: [place] }]
           })
-    case "system":
-      return typeof message.content === "string"
+    case "system": {
+      const text = textOf(message.content)
+      return text === ""
         ? []
-        : [{ entry: { type: "message", role: "system", content: textOf(message.content) }, path, parts: [] }]
+        : [{ entry: { type: "message", role: "system", content: text }, path, parts: [] }]
+    }
   }
 }
 
 /** The text of blocks, each as a paragraph. */
-export const textOf = (content: string | ReadonlyArray<{ readonly text: string }>): string =>
-  typeof content === "string" ? content : content.map(({ text }) => text).join("\n\n")
+export const textOf = (content: string | ReadonlyArray<object>): string =>
+  typeof content === "string"
+    ? content
+    : content
+        .flatMap((block) =>
+          Predicate.hasProperty(block, "text") && Predicate.isString(block.text) ? [block.text] : []
+        )
+        .join("\n\n")

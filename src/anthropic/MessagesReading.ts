@@ -1,11 +1,17 @@
 import { Effect } from "effect"
+import { isOtherBlock } from "../api/anthropic/ContentBlocks.ts"
 import type { Message, MessagesBody } from "../api/anthropic/MessagesBody.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
-import type { AnswerFormat, AnswerOptions, ReasoningEffort } from "../domain/ModelCall.ts"
+import {
+  type AnswerFormat,
+  type AnswerOptions,
+  type ReasoningEffort,
+  reasoningEfforts
+} from "../domain/ModelCall.ts"
 import { given, namedModel } from "../openai/RequestReading.ts"
 import { sealingOnce, type UserSealing } from "../openai/Sealing.ts"
 import type { Demands, ResponseRequest } from "../responses/ResponseRequest.ts"
-import { entriesOf, isReadAnswer, type Placed, textOf } from "./BlockReading.ts"
+import { entriesOf, type Placed, textOf } from "./BlockReading.ts"
 import type { MessagesView } from "./MessagesRendering.ts"
 import { readTools } from "./ToolReading.ts"
 
@@ -66,7 +72,8 @@ const mediumBudgetMax = 16_384
 /** What stands for a model's default where it is absent. */
 const effortOf = ({ output_config: config, thinking }: MessagesBody): ReasoningEffort | null => {
   if (thinking?.type === "disabled") return "none"
-  if (config?.effort != null) return config.effort
+  const effort = reasoningEfforts.find((known) => known === config?.effort)
+  if (effort !== undefined) return effort
   const budget = thinking?.type === "enabled" ? thinking.budget_tokens : null
   if (budget == null) return null
   return budget <= lowBudgetMax ? "low" : budget <= mediumBudgetMax ? "medium" : "high"
@@ -92,20 +99,33 @@ const answerOptions = (body: MessagesBody): AnswerOptions => {
   })
 }
 
+const displays = ["summarized", "omitted"]
+
 const viewOf = ({ thinking }: MessagesBody, sealing: UserSealing): MessagesView =>
   thinking == null || thinking.type === "disabled"
     ? { thinking: null, seal: null }
-    : { thinking: thinking.display ?? "summarized", seal: sealingOnce(sealing) }
+    : { thinking: thinking.display === "omitted" ? "omitted" : "summarized", seal: sealingOnce(sealing) }
+
+/** Values of hints that have no meaning here. */
+const unusedHints = ({ output_config: config, thinking }: MessagesBody): ReadonlyArray<string> => {
+  const display = thinking != null && "display" in thinking ? thinking.display : null
+  return [
+    ...(display == null || displays.includes(display) ? [] : ["thinking.display"]),
+    ...(config?.effort == null || reasoningEfforts.some((known) => known === config.effort)
+      ? []
+      : ["output_config.effort"])
+  ]
+}
 
 /** Citations that aren't made, and blocks of which nothing is made. */
 const unusedBlocks = (messages: ReadonlyArray<Message>): ReadonlyArray<string> =>
-  messages.flatMap(({ content, role }, index) =>
+  messages.flatMap(({ content }, index) =>
     typeof content === "string"
       ? []
       : content.flatMap((block, position) => {
           const path = `messages[${index}].content[${position}]`
           if ("citations" in block && block.citations?.enabled === true) return [`${path}.citations`]
-          return role === "assistant" && !isReadAnswer(block) ? [path] : []
+          return isOtherBlock(block) ? [path] : []
         })
   )
 
@@ -133,7 +153,7 @@ export const readMessages = Effect.fnUntraced(function* (body: MessagesBody, sea
     },
     view: viewOf(body, sealing),
     places: entries,
-    unused: [...tools.unused, ...unusedBlocks(body.messages)]
+    unused: [...tools.unused, ...unusedHints(body), ...unusedBlocks(body.messages)]
   }
   return read
 })

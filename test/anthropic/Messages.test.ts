@@ -97,7 +97,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /anthropic/v1/messag
               { type: "text", text: "Go on." }
             ]
           },
-          { role: "system", content: "Be short." },
+          { role: "system", content: [text("Be short."), { type: "tool_addition", tool: {} }] },
           { role: "assistant", content: "Both." },
           { role: "user", content: "And now?" }
         ],
@@ -236,6 +236,8 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /anthropic/v1/messag
         top_k: 3,
         inference_geo: "eu",
         context_management: { edits: [] },
+        thinking: { type: "adaptive", display: "updates" },
+        output_config: { effort: "extreme" },
         mcp_servers: [{ type: "url", url: "https://mcp.example.com", name: "m" }],
         tools: [
           { ...weather, strict: true },
@@ -249,7 +251,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /anthropic/v1/messag
       assert.strictEqual(
         reply.headers.get("x-ignored-fields"),
         "top_k, inference_geo, context_management, mcp_servers, tools[0].strict, tools[1], tools[2], tools[3].allowed_domains, " +
-          "tools[4], messages[1].content[0]"
+          "tools[4], thinking.display, output_config.effort, messages[1].content[0]"
       )
     })
   )

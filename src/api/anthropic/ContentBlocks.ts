@@ -82,7 +82,8 @@ const known = [
   "tool_use",
   "tool_result",
   "thinking",
-  "redacted_thinking"
+  "redacted_thinking",
+  "tool_reference"
 ]
 
 /** A block of which nothing is made, such as a call of a tool that ran at Anthropic. */
@@ -92,8 +93,18 @@ const OtherBlock = Schema.Struct({
   )
 })
 
+export const isOtherBlock = ({ type }: { readonly type: string }): boolean => !known.includes(type)
+
+/** A tool that a search of tools has found. All tools of a request are offered in any case. */
+const ToolReferenceBlock = Schema.Struct({ type: Schema.Literal("tool_reference"), tool_name: StorableText })
+
 /** What a message, or the result of a tool, tells the model. */
-export type ToldBlock = typeof TextBlock.Type | ImageBlock | DocumentBlock | SearchResultBlock
+export type ToldBlock =
+  | typeof TextBlock.Type
+  | ImageBlock
+  | DocumentBlock
+  | SearchResultBlock
+  | typeof ToolReferenceBlock.Type
 
 const told = [TextBlock, ImageBlock, DocumentBlock, SearchResultBlock] as const
 
@@ -104,7 +115,7 @@ const ToolResultBlock = Schema.Struct({
     Schema.Union([
       StorableText,
       blocks(
-        Schema.Union([...told, OtherBlock]).annotate({
+        Schema.Union([...told, ToolReferenceBlock, OtherBlock]).annotate({
           expected: "a text, image, document or search_result block"
         })
       )
@@ -138,3 +149,6 @@ export const AssistantBlock = Schema.Union([
   OtherBlock
 ]).annotate({ expected: "a text, tool_use, thinking or redacted_thinking block" })
 export type AssistantBlock = typeof AssistantBlock.Type
+
+/** A message of the system may also say which tools come and go. */
+export const SystemBlock = Schema.Union([TextBlock, OtherBlock]).annotate({ expected: "a text block" })

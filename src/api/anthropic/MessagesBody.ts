@@ -1,9 +1,9 @@
 import { Schema } from "effect"
 import { StorableText } from "../../domain/StorableText.ts"
 import { MaxOutputTokens } from "../CreateResponse.ts"
-import { between, JsonObject, maybe, positiveInteger } from "../openai/Fields.ts"
+import { between, JsonObject, Label, maybe, positiveInteger } from "../openai/Fields.ts"
 import { inSteps, withUnknownFields } from "../ReadInSteps.ts"
-import { AssistantBlock, blocks, TextBlock, UserBlock } from "./ContentBlocks.ts"
+import { AssistantBlock, blocks, SystemBlock, TextBlock, UserBlock } from "./ContentBlocks.ts"
 
 /** The body of `POST /anthropic/v1/messages`, and of the endpoint that counts its tokens. */
 
@@ -28,7 +28,7 @@ const content = <S extends Schema.Top>(block: S) =>
 const Message = Schema.Union([
   Schema.Struct({ role: Schema.Literal("user"), content: content(UserBlock) }),
   Schema.Struct({ role: Schema.Literal("assistant"), content: content(AssistantBlock) }),
-  Schema.Struct({ role: Schema.Literal("system"), content: textContent })
+  Schema.Struct({ role: Schema.Literal("system"), content: content(SystemBlock) })
 ]).annotate({ expected: "a message whose role is user, assistant or system" })
 export type Message = typeof Message.Type
 
@@ -79,9 +79,8 @@ export type ToolChoice = typeof ToolChoice.Type
 
 // How to answer.
 
-const display = maybe(
-  Schema.Literals(["summarized", "omitted"]).annotate({ expected: "summarized or omitted" })
-)
+/** A hint of how the thinking is shown: `omitted`, or any other for its text. */
+const display = maybe(Label)
 
 const Thinking = Schema.Union([
   Schema.Struct({ type: Schema.Literal("enabled"), budget_tokens: maybe(positiveInteger), display }),
@@ -89,14 +88,13 @@ const Thinking = Schema.Union([
   Schema.Struct({ type: Schema.Literal("disabled") })
 ]).annotate({ expected: "an object of the type enabled, adaptive or disabled" })
 
-const efforts = ["low", "medium", "high", "xhigh", "max"] as const
-
 const Format = Schema.Struct({ type: Schema.Literal("json_schema"), schema: JsonObject }).annotate({
   expected: "an object of the type json_schema with a `schema`"
 })
 
 const OutputConfig = Schema.Struct({
-  effort: maybe(Schema.Literals(efforts).annotate({ expected: `one of ${efforts.join(", ")}` })),
+  /** A hint: low, medium, high, xhigh or max. */
+  effort: maybe(Label),
   format: maybe(Format)
 })
 
