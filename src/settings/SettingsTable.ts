@@ -55,7 +55,7 @@ export const settingsTable = {
     openapiPublic: setting("PARLEY_OPENAPI_PUBLIC", Text.trueOrFalse, "false",
       "Whether /openapi.json is served without a key"),
     corsOrigins: setting("PARLEY_CORS_ORIGINS", Text.origins, "none",
-      "Origins of web pages that may use /v1 and /openai/v1 from a browser, with a key", "https://app.example.com")
+      "Origins of web pages that may use /v1, /openai/v1 and /anthropic/v1 from a browser, with a key", "https://app.example.com")
   },
   stream: {
     beginSeconds: setting("PARLEY_STREAM_BEGIN_SECONDS", Text.wholeNumber(1, 300), "15",
