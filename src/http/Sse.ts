@@ -122,10 +122,12 @@ export class EventStreams extends Context.Service<
         const context = yield* Effect.context<never>()
 
         const write = Effect.fnUntraced(function* (pieces: Queue.Queue<Uint8Array, Cause.Done>) {
-          let wroteAt = 0
+          let wroteAt = clock.currentTimeMillisUnsafe()
           const put = (text: string): Effect.Effect<unknown> => {
+            // Events of which nothing is shown are silence to the client.
+            if (text === "") return Effect.void
             wroteAt = clock.currentTimeMillisUnsafe()
-            return text === "" ? Effect.void : Queue.offer(pieces, encoder.encode(text))
+            return Queue.offer(pieces, encoder.encode(text))
           }
           /** A comment after each silence. */
           const comment = Effect.suspend(() => {

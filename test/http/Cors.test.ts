@@ -37,12 +37,13 @@ layer(TestApp.layer(settings), { excludeTestServices: true })("A page of another
     "/v1/files",
     "/openai/v1/responses",
     "/openai/v1/models",
-    "/openai/v1/nothing"
+    "/openai/v1/nothing",
+    "/anthropic/v1/messages"
   ])("that is listed may send a request with a key to %s", (path) =>
     Effect.gen(function* () {
       const reply = yield* preflight(path, {
         "access-control-request-headers":
-          "authorization,content-type, X-Stainless-Retry-Count,openai-beta,idempotency-key,x-request-id,x-evil,cookie"
+          "authorization,content-type, X-Stainless-Retry-Count,openai-beta,idempotency-key,x-request-id,x-api-key,anthropic-version,x-evil,cookie"
       })
       assert.strictEqual(reply.status, 204)
       assert.strictEqual(reply.text, "")
@@ -51,7 +52,7 @@ layer(TestApp.layer(settings), { excludeTestServices: true })("A page of another
       assert.strictEqual(reply.headers.get("access-control-allow-methods"), "GET, HEAD, POST, PATCH, DELETE")
       assert.strictEqual(
         reply.headers.get("access-control-allow-headers"),
-        "authorization, content-type, x-stainless-retry-count, openai-beta, idempotency-key, x-request-id"
+        "authorization, content-type, x-stainless-retry-count, openai-beta, idempotency-key, x-request-id, x-api-key, anthropic-version"
       )
       assert.isNull(reply.headers.get("access-control-allow-credentials"))
       assert.isNotNull(reply.headers.get("x-request-id"))

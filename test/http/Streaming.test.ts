@@ -1,6 +1,7 @@
 import { assert, layer } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Option, Ref, Stream } from "effect"
+import { Deferred, Effect, Fiber, Option, Ref, Schedule, Stream } from "effect"
 import { SqlClient } from "effect/sql"
+import { foldMessage, messageEventsIn } from "../anthropic/messageEvents.ts"
 import { failure, finish, says, ScriptedModel, text } from "../support/ScriptedModel.ts"
 import { assertGrammar } from "../support/StreamGrammar.ts"
 import { TestApp } from "../support/TestApp.ts"
@@ -79,6 +80,32 @@ layer(TestApp.layer(settings), { excludeTestServices: true })("a stream", (it) =
       const { last } = assertGrammar(eventsOf(start + rest))
       assert.strictEqual(last.type, "error")
       assert.strictEqual((yield* model.asked).length, 2, "no second model is asked once the stream has begun")
+    })
+  )
+
+  it.effect("for clients of Anthropic has pings while the model thinks what isn't shown", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const model = yield* ScriptedModel
+      const gate = yield* Deferred.make<void>()
+      const thought = Stream.fromSchedule(Schedule.spaced("20 millis")).pipe(
+        Stream.map(() => ({ type: "reasoning_text" as const, text: "hm " })),
+        Stream.interruptWhen(Deferred.await(gate))
+      )
+      yield* model.next(Stream.concat(thought, Stream.make(text("Done."), finish())))
+      const response = yield* openCall(`${app.url}/anthropic/v1/messages`, {
+        key: app.alice.key,
+        body: { stream: true, max_tokens: 9, messages: [{ role: "user", content: "Hi" }] }
+      })
+      const reader = response.body!.getReader()
+      const ping = 'event: ping\ndata: {"type":"ping"}\n\n'
+      const start = yield* readUntil(reader, (seen) => seen.split(ping).length > 3)
+      assert.isTrue(start.startsWith("event: message_start\n"))
+      yield* Deferred.succeed(gate, undefined)
+      const rest = yield* readUntil(reader, (seen) => seen.includes("message_stop"))
+      const { isWhole, message } = foldMessage(messageEventsIn(start + rest))
+      assert.isTrue(isWhole)
+      assert.deepStrictEqual(message.content, [{ type: "text", text: "Done.", citations: null }])
     })
   )
 
