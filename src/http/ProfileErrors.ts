@@ -18,7 +18,7 @@ const utf8 = new TextDecoder()
 /** An envelope of any error. */
 const decodeAny = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ error: ErrorBody })))
 
-const isOfMessages = (path: string): boolean => /^\/anthropic(\/|$)/i.test(path)
+export const isOfMessages = (path: string): boolean => /^\/anthropic([/?]|$)/i.test(path)
 
 /** The same response, with null for the field of an error that has none: `/v1` says "", and OpenAI's interface null. */
 const withNullParam = (

@@ -11,6 +11,7 @@ import type { Duplex } from "node:stream"
 import { NodeHttpServer } from "@effect/platform-node"
 import { ByteSize, DateTime, Duration, Effect, FiberSet, Layer, Predicate, Schema } from "effect"
 import { HttpIncomingMessage, type HttpServerError } from "effect/http"
+import { messagesError } from "../api/anthropic/MessagesError.ts"
 import * as Failure from "../api/Failure.ts"
 import { webSocketPath } from "../api/openai/WebSocketApi.ts"
 import * as Refusal from "../api/Refusal.ts"
@@ -18,7 +19,7 @@ import { AppConfig } from "../settings/AppConfig.ts"
 import { closeOf } from "./ConnectionEnd.ts"
 import { closeSeconds, Drain } from "./Drain.ts"
 import { requestIdOf } from "./ErrorBoundary.ts"
-import { isOfProfile } from "./ProfileErrors.ts"
+import { isOfMessages, isOfProfile } from "./ProfileErrors.ts"
 import { watchConnections } from "./StalledClients.ts"
 
 /** Of all headers of a request together. */
@@ -40,17 +41,20 @@ type Response = ServerResponse<IncomingMessage>
 /** The headers and body of a response that bypasses the routes. */
 const contentOf = (failure: Failure.Failure, requestId: string, path = "") => {
   const { detail, error } = Failure.envelopeOf(failure)
-  const body = JSON.stringify({
-    detail,
-    error: isOfProfile(path) ? { ...error, param: error.param || null } : error
-  })
+  const ofMessages = isOfMessages(path)
+  const body = JSON.stringify(
+    ofMessages
+      ? { ...messagesError(failure), request_id: requestId }
+      : { detail, error: isOfProfile(path) ? { ...error, param: error.param || null } : error }
+  )
   const headers = {
     ...failure.headers,
     "content-type": "application/json",
     "content-length": String(Buffer.byteLength(body)),
     "cache-control": "no-store",
     connection: "close",
-    "x-request-id": requestId
+    "x-request-id": requestId,
+    ...(ofMessages ? { "request-id": requestId } : {})
   }
   return { body, headers }
 }

@@ -122,6 +122,13 @@ describe("The rendering as Anthropic's Messages", () => {
     assert.strictEqual(reasonOf({ incomplete_details: { reason: "token_limit" } }), "max_tokens")
     assert.strictEqual(reasonOf({ incomplete_details: { reason: "content_filter" } }), "refusal")
     assert.strictEqual(reasonOf({ output: [], incomplete_details: { reason: "no_text" } }), "end_turn")
+    const refused = play([{ refused: "I won't." }], "stop", 1).at(-1)
+    assert(refused?.type === "response.completed")
+    const { content, stop_reason } = renderMessage(refused.response, plain)
+    assert.deepStrictEqual(
+      [content, stop_reason],
+      [[{ type: "text", text: "I won't.", citations: null }], "refusal"]
+    )
   })
 
   it("counts input without what the provider's cache took part in", () => {

@@ -1,5 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect, Stream } from "effect"
+import { messagesErrorOf } from "../anthropic/messagesCalls.ts"
 import { openRaw, replyOf } from "../support/RawClient.ts"
 import { finish, ScriptedModel, text } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
@@ -138,6 +139,14 @@ layer(TestApp.layer(limits), { excludeTestServices: true })("bytes that are no r
         yield* client.send(`GET ${path} HTTP/1.1\r\nhost: x\r\nexpect: y\r\n\r\n`)
         assert.strictEqual(errorOf(replyOf(yield* client.whole), 417).param, param)
       }
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("get the envelope of Anthropic's clients where these ask", () =>
+    Effect.gen(function* () {
+      const client = yield* openRaw((yield* TestApp).url)
+      yield* client.send("GET /anthropic/v1/models?a=b HTTP/1.1\r\nhost: x\r\nexpect: y\r\n\r\n")
+      assert.strictEqual(messagesErrorOf(replyOf(yield* client.whole), 417).type, "invalid_request_error")
     }).pipe(Effect.scoped)
   )
 
