@@ -1,3 +1,4 @@
+import { createAnthropic } from "@ai-sdk/anthropic"
 import Anthropic, {
   APIError,
   AuthenticationError,
@@ -6,7 +7,9 @@ import Anthropic, {
   NotFoundError
 } from "@anthropic-ai/sdk"
 import { assert, layer } from "@effect/vitest"
+import { isStepCount, streamText, tool } from "ai"
 import { Effect, Stream } from "effect"
+import { z } from "zod"
 import type { ModelPart } from "../../src/domain/ModelCall.ts"
 import { failure, says, ScriptedModel, scriptedUsage, text } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
@@ -221,6 +224,48 @@ layer(TestApp.layer(), { excludeTestServices: true })("@anthropic-ai/sdk", (it) 
         assert.instanceOf(thrown, error)
         assert.strictEqual(thrown.type, type)
       }
+    })
+  )
+})
+
+/** `@ai-sdk/anthropic`, whose base URL has the version. */
+layer(TestApp.layer(), { excludeTestServices: true })("@ai-sdk/anthropic", (it) => {
+  it.effect("streams an answer after two rounds of its tool, with what the model thought", () =>
+    Effect.gen(function* () {
+      const { alice, url } = yield* TestApp
+      const parley = createAnthropic({ apiKey: alice.key, baseURL: `${url}/anthropic/v1` })
+      yield* script(looks("Bonn"), looks("Berlin"), says("Sunny in both."))
+      const cities: Array<string> = []
+      const { reasoning, said } = yield* Effect.promise(async () => {
+        const result = streamText({
+          model: parley("auto"),
+          prompt: "Hi",
+          maxOutputTokens: 500,
+          stopWhen: isStepCount(3),
+          providerOptions: { anthropic: { thinking: { type: "enabled", budgetTokens: 1_024 } } },
+          tools: {
+            weather: tool({
+              inputSchema: z.object({ city: z.string() }),
+              execute: ({ city }) => {
+                cities.push(city)
+                return `sun in ${city}`
+              }
+            })
+          }
+        })
+        let said = ""
+        for await (const delta of result.textStream) said += delta
+        const [first] = await result.steps
+        return { said, reasoning: first?.reasoningText }
+      })
+      assert.deepStrictEqual(cities, ["Bonn", "Berlin"])
+      assert.strictEqual(reasoning, "I must look.")
+      assert.isTrue(said.endsWith("Sunny in both."))
+      const given = (yield* asked).messages
+      assert.deepStrictEqual(
+        given.flatMap((message) => (message.role === "assistant" ? [message.reasoning] : [])),
+        [[{ text: "I must look.", opaque }], [{ text: "I must look.", opaque }]]
+      )
     })
   )
 })
