@@ -15,7 +15,7 @@ interface ReadTools {
   readonly unused: ReadonlyArray<string>
 }
 
-/** A tool that Anthropic would run, by its place. */
+/** What becomes of one of the tools. */
 interface ReadTool {
   readonly name: string | null
   /** What the client runs. */
