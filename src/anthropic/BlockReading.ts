@@ -114,7 +114,7 @@ const resultEntry = (block: ToolResultBlock, path: string): Placed => {
   }
   const output = failed === "" ? parts : [textPart(failed.trimEnd()), ...parts]
   const paths = placed.map((part) => part.path)
-  return { entry: { ...entry, output }, path, parts: failed === "" ? paths : [path, ...paths] }
+  return { entry: { ...entry, parts: output }, path, parts: failed === "" ? paths : [path, ...paths] }
 }
 
 type UserBlock = Exclude<Extract<Message, { readonly role: "user" }>["content"], string>[number]

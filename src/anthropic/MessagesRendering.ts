@@ -59,6 +59,8 @@ const inputOf = (args: string): Readonly<Record<string, unknown>> =>
   args.trim() === "" ? {} : Option.getOrElse(decodeInput(args), () => ({ INVALID_JSON: args }))
 
 const beginsText = { type: "text", text: "", citations: null } as const
+/** Never sent: a call's block begins with its item. */
+const beginsCall = { type: "tool_use", id: "", name: "", input: {}, caller: { type: "direct" } } as const
 const beginsThinking = { type: "thinking", thinking: "", signature: "" } as const
 
 const thinkingBlock = (
@@ -194,6 +196,10 @@ const makeBlocks = (view: MessagesView) => {
         return view.thinking === "summarized"
           ? add(beginsThinking, { type: "thinking_delta", thinking: event.delta }, event.delta.length)
           : []
+      case "response.function_call_arguments.delta":
+        return sent === null
+          ? []
+          : add(beginsCall, { type: "input_json_delta", partial_json: event.delta }, event.delta.length)
       case "response.output_item.done":
         return end(event.item)
       default:

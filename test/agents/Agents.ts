@@ -28,8 +28,6 @@ export interface Agent {
   readonly sessions?: string
   /** Whether it has a tool that shows the model a picture. */
   readonly hasPictureTool: boolean
-  /** What the service must have first: a text of its sources, and what happens without. */
-  readonly waitsFor?: { readonly file: string; readonly text: string; readonly reason: string }
   /** What is written in the place of a text of its files, because its sandbox doesn't start everywhere where tests run. */
   readonly replaced?: readonly [string, string]
 }
@@ -45,11 +43,6 @@ export const agents: ReadonlyArray<Agent> = [
     files: { toml: ".codex/config.toml" },
     runs: ["write", "resume", "picture"],
     hasPictureTool: true,
-    waitsFor: {
-      file: "src/api/openai/Tools.ts",
-      text: "namespace",
-      reason: "its tools of the type `namespace` are refused yet."
-    },
     replaced: ["workspace-write", "danger-full-access"]
   },
   {
@@ -91,12 +84,7 @@ export const agents: ReadonlyArray<Agent> = [
     program: `@anthropic-ai/claude-code-${platform}-${arch}/claude`,
     files: {},
     runs: ["write", "resume"],
-    hasPictureTool: true,
-    waitsFor: {
-      file: "src/anthropic/AnthropicRoutes.ts",
-      text: "",
-      reason: "POST /anthropic/v1/messages answers 404 yet."
-    }
+    hasPictureTool: true
   }
 ]
 
@@ -107,10 +95,6 @@ export const programOf = ({ program }: Agent): string => fileURLToPath(new URL(p
 export const skipReason = (agent: Agent): string | null => {
   if (!existsSync(programOf(agent)))
     return `test/agents/node_modules/${agent.program} isn't there; npm run test:agents installs it on Linux (x64, arm64, glibc).`
-  if (agent.waitsFor === undefined) return null
-  const { file, reason, text } = agent.waitsFor
-  const source = new URL(file, root)
-  if (!existsSync(source) || !readFileSync(source, "utf8").includes(text)) return reason
   return null
 }
 

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { FileId } from "../../domain/Ids.ts"
 import { StorableText } from "../../domain/StorableText.ts"
-import { CallId } from "../openai/CreateBody.ts"
+import { CallId } from "../openai/CallItems.ts"
 import { JsonObject, Label, maybe } from "../openai/Fields.ts"
 import { givenId } from "../openai/ProfileIds.ts"
 import { inSteps } from "../ReadInSteps.ts"
