@@ -154,6 +154,8 @@ const makeBlocks = (view: MessagesView) => {
   let index = 0
   /** The characters that were sent of the open block; null where none is open. */
   let sent: number | null = null
+  /** The beginning of a call's arguments, until it is known that they are an object. */
+  let unsent = ""
 
   const begin = (block: ContentBlock): ReadonlyArray<MessageEvent> => {
     if (sent !== null) return []
@@ -168,6 +170,14 @@ const makeBlocks = (view: MessagesView) => {
     return [...started, { type: "content_block_delta", index, delta }]
   }
 
+  const addJson = (delta: string): ReadonlyArray<MessageEvent> => {
+    unsent += delta
+    if (sent === 0 && !unsent.trimStart().startsWith("{")) return []
+    const partial_json = unsent
+    unsent = ""
+    return add(beginsCall, { type: "input_json_delta", partial_json }, partial_json.length)
+  }
+
   const end = (item: OutputItem): ReadonlyArray<MessageEvent> => {
     const block = blockOf(item, view)
     if (block === null) return []
@@ -175,6 +185,7 @@ const makeBlocks = (view: MessagesView) => {
     const place = { index }
     const left = restOf(block, item, sent ?? 0).filter(isWritten)
     sent = null
+    unsent = ""
     index++
     return [
       ...started,
@@ -197,9 +208,7 @@ const makeBlocks = (view: MessagesView) => {
           ? add(beginsThinking, { type: "thinking_delta", thinking: event.delta }, event.delta.length)
           : []
       case "response.function_call_arguments.delta":
-        return sent === null
-          ? []
-          : add(beginsCall, { type: "input_json_delta", partial_json: event.delta }, event.delta.length)
+        return addJson(event.delta)
       case "response.output_item.done":
         return end(event.item)
       default:

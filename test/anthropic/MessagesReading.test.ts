@@ -55,7 +55,11 @@ describe("The messages of a request", () => {
       for (const [content, more, output] of outputs) {
         assert.deepStrictEqual(yield* inputOf(asked, result(content, more)), [
           call,
-          { type: "function_call_output", call_id: "toolu_1", output }
+          {
+            type: "function_call_output",
+            call_id: "toolu_1",
+            ...(typeof output === "string" ? { output } : { parts: output })
+          }
         ])
       }
     })

@@ -1,8 +1,12 @@
 import { assert } from "@effect/vitest"
-import { Schema } from "effect"
+import { Option, Schema } from "effect"
 import { type ContentBlock, type Message, MessageEvent } from "../../src/api/anthropic/Message.ts"
 
-const parse = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
+const decodeInput = Schema.decodeUnknownOption(
+  Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown))
+)
+/** A call that an answer was cut in, or that the model wrote wrongly, is shown as far as it goes. */
+const parse = (json: string) => Option.getOrElse(decodeInput(json), () => ({ INVALID_JSON: json }))
 
 /** A block while its deltas come. */
 interface Open {

@@ -121,8 +121,8 @@ layer(TestApp.layer(), { excludeTestServices: true })("@anthropic-ai/sdk", (it) 
       for (const city of ["Bonn", "Berlin"]) {
         const message = yield* Effect.promise(turn)
         assert.strictEqual(message.stop_reason, "tool_use")
-        // What is signed of the call alone stands before it.
-        const [thought, said, signed, use] = message.content
+        // What is signed of the call stands behind it.
+        const [thought, said, use, signed] = message.content
         assert(thought?.type === "thinking" && said?.type === "text" && use?.type === "tool_use")
         assert.strictEqual(signed?.type, "redacted_thinking")
         assert.deepStrictEqual([thought.thinking, said.text], ["I must look.", `I look at ${city}.`])

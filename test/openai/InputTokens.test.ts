@@ -51,7 +51,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/responses
       assert.strictEqual(yield* counted(plain), yield* sentTokens(plain))
       const full = { ...plain, instructions: "Be kind and brief.", tools: [weather] }
       assert.strictEqual(yield* counted(full), yield* sentTokens(full))
-      assert.isAbove(yield* counted(full), yield* counted({ ...full, tools: [] }))
+      assert.isAbove(yield* counted(full), yield* counted({ ...full, tools: [], own_tools: "off" }))
 
       yield* model.next(says("It rains."))
       const first = yield* decodeResponse((yield* post("", plain)).text)
