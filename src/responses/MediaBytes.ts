@@ -4,8 +4,6 @@ import type { EgressAnswer } from "../tools/egress/Hop.ts"
 /** Of a data URL, before its data. */
 const headCharactersMax = 200
 
-const base64 = /^[A-Za-z0-9+/]*={0,2}$/
-
 /** The bytes of a data URL with base64, or, unless it must be one, of base64 alone; null for everything else. */
 export const bytesOf = (text: string, mustBeUrl: boolean): Uint8Array | null => {
   const isUrl = /^data:/i.test(text)
@@ -13,7 +11,12 @@ export const bytesOf = (text: string, mustBeUrl: boolean): Uint8Array | null => 
   const comma = isUrl ? text.slice(0, headCharactersMax).indexOf(",") : -1
   if (isUrl && (comma === -1 || !/;\s*base64$/i.test(text.slice(0, comma)))) return null
   const data = text.slice(comma + 1).replaceAll(/\s/g, "")
-  return data !== "" && base64.test(data) && data.length % 4 !== 1 ? Buffer.from(data, "base64") : null
+  const digits = data.length - (data.endsWith("==") ? 2 : data.endsWith("=") ? 1 : 0)
+  // Node takes the low byte of other characters than ASCII.
+  if (Buffer.byteLength(data) > data.length) return null
+  const bytes = Buffer.from(data, "base64")
+  // Node leaves out what is no base64. A pattern that looks for it takes ten times as long.
+  return digits > 0 && digits % 4 !== 1 && bytes.length === Math.floor((digits * 3) / 4) ? bytes : null
 }
 
 const imageTypes: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"])
