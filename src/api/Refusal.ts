@@ -48,8 +48,15 @@ export const expectationFailed = refusal(
   "The only expectation that can be met is `100-continue`."
 )
 
-export const bodyTooLarge = (bytesMax: number): Failure =>
-  refusal(413, "body_too_large", `The body is larger than ${bytesMax} bytes.`, { connection: "close" })
+/** `filesPath` is where the client can upload what made its body too large; null where nothing can be uploaded. */
+export const bodyTooLarge = (bytesMax: number, filesPath: string | null): Failure =>
+  refusal(
+    413,
+    "body_too_large",
+    `The body is larger than ${bytesMax} bytes.` +
+      (filesPath === null ? "" : ` Upload images and documents with POST ${filesPath}, and send their ids.`),
+    { connection: "close" }
+  )
 
 export const preconditionFailed = refusal(
   412,

@@ -7,6 +7,7 @@ import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
 import type { Excess, JsonBounds } from "../domain/JsonScanner.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
+import { bodyTooLargeAt, bytesMaxAt } from "./BodyLimit.ts"
 import { type BodyText, readBodyText, withText } from "./BodyText.ts"
 import { isEncoded, respond, respondTo } from "./ErrorBoundary.ts"
 import { UserBounds } from "./UserBounds.ts"
@@ -64,19 +65,23 @@ const reserveRoom = Effect.fnUntraced(function* (
 })
 
 /** A refusal by the headers alone, before any of the body has arrived. */
-const announcedFailure = (request: HttpServerRequest.HttpServerRequest, bodyBytesMax: number) => {
+const announcedFailure = (
+  request: HttpServerRequest.HttpServerRequest,
+  bodyBytesMax: number,
+  tooLarge: Failure.Failure
+) => {
   const contentType = request.headers["content-type"]
   if (isEncoded(request)) return Refusal.encodedBody
   if (hasBody(request) && !isJson(contentType)) return Refusal.notJson(contentType)
   if (hasForeignCharset(contentType)) return Refusal.foreignCharset
-  return Number(request.headers["content-length"]) > bodyBytesMax ? Refusal.bodyTooLarge(bodyBytesMax) : null
+  return Number(request.headers["content-length"]) > bodyBytesMax ? tooLarge : null
 }
 
 /** Why there is no text. */
-const failureOf = (problem: Extract<BodyText, string>, bodyBytesMax: number) => {
+const failureOf = (problem: Extract<BodyText, string>, tooLarge: Failure.Failure) => {
   switch (problem) {
     case "too_large":
-      return Refusal.bodyTooLarge(bodyBytesMax)
+      return tooLarge
     case "not_utf8":
       return Failure.notUtf8
     case "late":
@@ -89,15 +94,17 @@ const failureOf = (problem: Extract<BodyText, string>, bodyBytesMax: number) => 
 /** The request with its text, or why it is refused. */
 const readWithin = Effect.fnUntraced(function* (
   bounds: UserBounds["Service"],
-  { bodyBytesMax, requestSeconds }: AppConfig["Service"]["http"]
+  http: AppConfig["Service"]["http"]
 ) {
   const request = yield* HttpServerRequest.HttpServerRequest
-  const announced = announcedFailure(request, bodyBytesMax)
+  const bodyBytesMax = bytesMaxAt(http, request.url)
+  const tooLarge = bodyTooLargeAt(http, request.url)
+  const announced = announcedFailure(request, bodyBytesMax, tooLarge)
   if (announced !== null) return respond(announced)
   if (!hasBody(request)) return request
   const releaseRest = yield* reserveRoom(bounds, request, bodyBytesMax)
-  const body = yield* readBodyText(request, bodyBytesMax, requestSeconds)
-  if (typeof body === "string") return respond(failureOf(body, bodyBytesMax))
+  const body = yield* readBodyText(request, bodyBytesMax, http.requestSeconds)
+  if (typeof body === "string") return respond(failureOf(body, tooLarge))
   if ("bound" in body) return respondTo(excessProblem(body))
   yield* releaseRest(body.text)
   return withText(request, body.text)

@@ -11,6 +11,7 @@ import { profileProblem, requestProblem, syntaxProblem } from "../api/RequestPro
 import { InvalidRequest } from "../domain/Errors.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { makeAccessLog } from "./AccessLog.ts"
+import { bodyTooLargeAt } from "./BodyLimit.ts"
 import { knownText } from "./BodyText.ts"
 import { makeCors } from "./Cors.ts"
 import { Drain } from "./Drain.ts"
@@ -137,7 +138,7 @@ const platformResponse = (
   error: unknown,
   request: HttpServerRequest.HttpServerRequest,
   known: ReadonlyArray<Route>,
-  bodyBytesMax: number
+  http: AppConfig["Service"]["http"]
 ): HttpServerResponse.HttpServerResponse | null => {
   if (!HttpServerError.isHttpServerError(error)) return null
   switch (error.reason._tag) {
@@ -145,7 +146,7 @@ const platformResponse = (
       return respond(missingRoute(request, known))
     case "RequestParseError":
       return respond(
-        error.reason.reason === "BodyTooLarge" ? Refusal.bodyTooLarge(bodyBytesMax) : Failure.unreadableBody
+        error.reason.reason === "BodyTooLarge" ? bodyTooLargeAt(http, request.url) : Failure.unreadableBody
       )
     default:
       return null
@@ -159,12 +160,12 @@ const uploadPath = /^(\/openai)?\/v1\/files\/?$/i
 const bareFailure = (
   status: number,
   { headers, method, url }: HttpServerRequest.HttpServerRequest,
-  bodyBytesMax: number
+  http: AppConfig["Service"]["http"]
 ): Failure.Failure => {
   const path = pathOf(url)
   switch (status) {
     case 413:
-      return Refusal.bodyTooLarge(bodyBytesMax)
+      return bodyTooLargeAt(http, url)
     case 415:
       return uploadPath.test(path) ? Refusal.notMultipart : Refusal.notJson(headers["content-type"])
     case 404:
@@ -197,7 +198,7 @@ export const layer = (declared: ReadonlyArray<Route>) =>
 
       const recover = (cause: Cause.Cause<Types.unhandled>, request: HttpServerRequest.HttpServerRequest) => {
         if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
-        const response = platformResponse(Cause.squash(cause), request, known, http.bodyBytesMax)
+        const response = platformResponse(Cause.squash(cause), request, known, http)
         if (response !== null) return Effect.succeed(response)
         return Effect.logError("An unhandled error ended a request.", cause).pipe(
           Effect.as(respond(Failure.defect))
@@ -232,7 +233,7 @@ export const layer = (declared: ReadonlyArray<Route>) =>
             response.status === 404 && wantsPage(request)
               ? notFoundPage
               : response.status >= 400 && !isJson(response)
-                ? respond(bareFailure(response.status, request, http.bodyBytesMax))
+                ? respond(bareFailure(response.status, request, http))
                 : response
           const worded = inWordsOf(pathOf(request.url), requestId, enveloped)
           access.responded(entry, HttpServerResponse.setStatus(enveloped, worded.status))

@@ -16,6 +16,7 @@ import * as Failure from "../api/Failure.ts"
 import { webSocketPath } from "../api/openai/WebSocketApi.ts"
 import * as Refusal from "../api/Refusal.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
+import { profileBytesMax } from "./BodyLimit.ts"
 import { closeOf } from "./ConnectionEnd.ts"
 import { closeSeconds, Drain } from "./Drain.ts"
 import { requestIdOf } from "./ErrorBoundary.ts"
@@ -202,7 +203,7 @@ const serverAt = Effect.fnUntraced(function* (host: string, port: number, upgrad
   return NodeHttpServer.layer(() => server, {
     host,
     port,
-    websocket: { maxPayload: http.bodyBytesMax },
+    websocket: { maxPayload: profileBytesMax(http) },
     gracefulShutdownTimeout: Duration.seconds(closeSeconds)
   })
 })
@@ -219,7 +220,7 @@ export const adminServerAt = (port: number) =>
 /** Limits every body that is read whole. */
 export const BodySizeLayer = Layer.unwrap(
   AppConfig.use(({ http }) =>
-    Effect.succeed(Layer.succeed(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(http.bodyBytesMax)))
+    Effect.succeed(Layer.succeed(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(profileBytesMax(http))))
   )
 )
 

@@ -31,6 +31,8 @@ export const settingsTable = {
       "Address at which PARLEY_ADMIN_PORT listens", "10.0.0.5")),
     bodyBytesMax: setting("PARLEY_BODY_BYTES_MAX", Text.wholeNumber(1_024, 67_108_864), "4194304",
       "Largest JSON body of a request, in bytes"),
+    mediaBodyBytesMax: setting("PARLEY_MEDIA_BODY_BYTES_MAX", Text.wholeNumber(1_024, 67_108_864), "33554432",
+      "Largest JSON body or message of /openai/v1, with its images and documents in base64, in bytes; at least PARLEY_BODY_BYTES_MAX"),
     bodiesBytesMax: setting("PARLEY_BODIES_BYTES_MAX", Text.wholeNumber(1, Number.MAX_SAFE_INTEGER), "268435456",
       "Most bytes in the JSON bodies of all concurrent requests together, per process"),
     userBodyBytesMax: setting("PARLEY_USER_BODY_BYTES_MAX", Text.wholeNumber(1, Number.MAX_SAFE_INTEGER), "67108864",

@@ -84,6 +84,7 @@ describe("settings that are given", () => {
         PARLEY_OPENAPI_PUBLIC: "true",
         PARLEY_CORS_ORIGINS: "https://app.example.com,http://localhost:5173",
         PARLEY_BODY_BYTES_MAX: "2048",
+        PARLEY_MEDIA_BODY_BYTES_MAX: "4096",
         PARLEY_REQUEST_SECONDS: "1000",
         DATABASE_URL: "postgres://one:two@three:4/five",
         PARLEY_ADMIN_KEY: "0123456789abcdef0123456789abcdef",

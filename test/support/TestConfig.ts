@@ -25,6 +25,7 @@ export const testConfig = (overrides: SettingsOverrides = {}): Settings => ({
     adminPort: null,
     adminHost: "127.0.0.1",
     bodyBytesMax: 4_194_304,
+    mediaBodyBytesMax: 33_554_432,
     bodiesBytesMax: 1_000_000_000,
     userBodyBytesMax: 1_000_000_000,
     userRequestsMax: 10_000,
