@@ -12,7 +12,7 @@ import { errorEvent, type EventBody } from "../api/ResponseEvent.ts"
 import { ApiKeys } from "../auth/ApiKeys.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { type Caller, CurrentUser } from "../domain/Account.ts"
-import { InvalidRequest, type ServerBusy, ServerShuttingDown, UserLimitReached } from "../domain/Errors.ts"
+import { InvalidRequest, ServerShuttingDown, UserLimitReached } from "../domain/Errors.ts"
 import { FairPermits } from "../domain/FairPermits.ts"
 import { inTurns } from "../domain/ProcessorTurns.ts"
 import { makeAccessLog } from "../http/AccessLog.ts"
@@ -22,6 +22,7 @@ import { enveloped, logFailure } from "../http/ErrorBoundary.ts"
 import { UserBounds } from "../http/UserBounds.ts"
 import { Responses } from "../responses/Responses.ts"
 import { KeyRates } from "../usage/KeyRates.ts"
+import { type Arrived, makeArrivals } from "./ArrivingMessages.ts"
 import { makeKeepBroken } from "./BrokenResponses.ts"
 import { type Continuation, makeNamingPrevious, remembered } from "./Continuations.ts"
 import { contradictionIn } from "./Contradictions.ts"
@@ -32,8 +33,6 @@ import { readRequest } from "./RequestReading.ts"
 import { Sealing } from "./Sealing.ts"
 import { type ReadMessage, readMessage } from "./WebSocketMessages.ts"
 
-/** Messages of one connection that wait while another is answered; beyond that, the connection is not read. */
-const waitingMax = 4
 /** A connection without a message for so long is closed, and any connection after so long. */
 export const ConnectionLimits = Context.Reference("parley/openai/ConnectionLimits", {
   defaultValue: () => ({ idleSeconds: 600, connectionSeconds: 3_600 })
@@ -65,14 +64,6 @@ const credentialOf = ({ headers }: HttpServerRequest.HttpServerRequest) =>
   Redacted.make((headers["authorization"] ?? "").replace(/^bearer +/i, "").trim())
 
 type Write = Socket.Writer["write"]
-
-/** A message within the user's bytes of bodies, or why there is no room for it. */
-interface Arrived {
-  readonly frame: string | Uint8Array
-  readonly refusal: UserLimitReached | ServerBusy | null
-  /** Closes when the message is answered; it holds the room. */
-  readonly scope: Scope.Closeable
-}
 
 /** What one connection remembers of its last answer. */
 interface Memory {
@@ -202,7 +193,7 @@ const makeServe = Effect.gen(function* () {
   const drain = yield* Drain
   const { connectionSeconds, idleSeconds } = yield* ConnectionLimits
   const answer = yield* makeAnswer
-  const bounds = yield* UserBounds
+  const arrivals = yield* makeArrivals
 
   const closed = Effect.repeat(Effect.delay(drain.isClosed, `${lookSeconds} seconds`), {
     until: (isClosed) => isClosed
@@ -211,23 +202,7 @@ const makeServe = Effect.gen(function* () {
   return Effect.fnUntraced(function* (socket: Socket.Socket, request: HttpServerRequest.HttpServerRequest) {
     const { pull } = yield* socket.reader
     const { write } = yield* socket.writer
-    const connection = yield* Effect.scope
-    const { userId } = yield* CurrentUser
-    const frames = yield* Queue.bounded<Arrived>(waitingMax)
-    // Nothing more is read before there is room for the message.
-    const arrive = Effect.fnUntraced(function* (frame: string | Uint8Array) {
-      const scope = yield* Scope.fork(connection)
-      const refusal = yield* bounds.admitBody(userId, Buffer.byteLength(frame)).pipe(
-        Effect.as(null),
-        Effect.catch((error) => Effect.succeed(error)),
-        Scope.provide(scope)
-      )
-      yield* Queue.offer(frames, { frame: refusal === null ? frame : "", refusal, scope })
-    })
-    // A connection is read on in the turns of its user, for its bytes are unmasked outside of them.
-    const read = Effect.forever(
-      Effect.flatMap(pull, (batch) => Effect.forEach(batch, arrive, { discard: true }))
-    ).pipe(inTurns(userId))
+    const { frames, read } = yield* arrivals(request, pull, (yield* CurrentUser).userId)
 
     const next = Effect.raceFirst(
       Effect.asSome(Queue.take(frames)).pipe(

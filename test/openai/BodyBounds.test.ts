@@ -1,6 +1,7 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect } from "effect"
-import { says, ScriptedModel } from "../support/ScriptedModel.ts"
+import { Effect, Stream } from "effect"
+import { openRaw } from "../support/RawClient.ts"
+import { says, ScriptedModel, text } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { call, errorOf } from "../support/Wire.ts"
 import { connect } from "./connection.ts"
@@ -72,6 +73,83 @@ layer(TestApp.layer({ http: { bodyBytesMax, mediaBodyBytesMax: 2_000 } }), { exc
         const reply = yield* call(`${url}/openai/v1/responses`, { key: alice.key, body })
         assert.strictEqual(reply.status, 200, reply.text)
       })
+    )
+  }
+)
+
+const messageBytes = 600_000
+const long = { type: "response.create", input: "Hi" }
+const longMessage = bodyOf(long, messageBytes)
+
+/** Holds the bytes of one body until the connection closes. */
+const holdByPost = Effect.fnUntraced(function* (url: string, key: string) {
+  yield* (yield* ScriptedModel).next(Stream.concat(Stream.make(text("Hel")), Stream.never))
+  const client = yield* openRaw(url)
+  const body = bodyOf({ input: "Hi", stream: true }, messageBytes)
+  yield* client.send(
+    `POST /openai/v1/responses HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\n` +
+      `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+  )
+  assert.include(yield* client.read((seen) => seen.includes("response.created")), "response.created")
+  return client
+})
+
+layer(
+  TestApp.layer({ http: { mediaBodyBytesMax: 1_000_000, userBodyBytesMax: 1_200_000, userWaitSeconds: 0 } }),
+  { excludeTestServices: true }
+)("A long message of a WebSocket", (it) => {
+  it.effect(
+    "needs room beside the user's bodies; a refused one gets one error, and the connection stays",
+    () =>
+      Effect.gen(function* () {
+        const { alice, url } = yield* TestApp
+        const model = yield* ScriptedModel
+        const holder = yield* holdByPost(url, alice.key)
+        const { last, received, socket } = yield* connect(url, alice.key)
+        socket.send(longMessage)
+        const refusal = (yield* last(1))[0] ?? ""
+        assert.include(refusal, '"code":"too_many_body_bytes"')
+        assert.include(refusal, '"status":429')
+        holder.socket.destroy()
+        yield* model.next(says("Hello"))
+        socket.send(JSON.stringify(long))
+        const ends = yield* last(2)
+        assert.include(ends[1], "response.completed")
+        assert.strictEqual(received.filter((message) => message.includes("too_many_body_bytes")).length, 1)
+      }).pipe(Effect.scoped)
+  )
+
+  it.effect("gives its room back when it is answered", () =>
+    Effect.gen(function* () {
+      const { alice, url } = yield* TestApp
+      const model = yield* ScriptedModel
+      const { last, socket } = yield* connect(url, alice.key)
+      for (let count = 1; count <= 4; count++) {
+        yield* model.next(says("Hello"))
+        socket.send(longMessage)
+        assert.include((yield* last(count)).at(-1), "response.completed")
+      }
+    }).pipe(Effect.scoped)
+  )
+})
+
+layer(TestApp.layer({ http: { requestSeconds: 0.2 } }), { excludeTestServices: true })(
+  "A long message that stops arriving",
+  (it) => {
+    it.effect("ends its connection", () =>
+      Effect.gen(function* () {
+        const { alice, url } = yield* TestApp
+        const client = yield* openRaw(url)
+        yield* client.send(
+          `GET /openai/v1/responses HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${alice.key}\r\nconnection: upgrade\r\n` +
+            "upgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+        )
+        assert.include(yield* client.read((seen) => seen.includes("\r\n\r\n")), "101 Switching Protocols")
+        // A frame of a text of a megabyte, of which a part comes.
+        const head = Buffer.from([0x81, 0xff, 0, 0, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0])
+        client.socket.write(Buffer.concat([head, Buffer.alloc(400_000, "a")]))
+        yield* client.whole
+      }).pipe(Effect.scoped)
     )
   }
 )
