@@ -11,7 +11,8 @@ import {
   type JobLease,
   JobRow,
   type JobStatus,
-  type QuestionFailure
+  type QuestionFailure,
+  requestColumns
 } from "./ResponseJobRow.ts"
 
 /** Responses in the background of one user that are being made at once, in all processes. */
@@ -35,10 +36,7 @@ const makeClaims = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const leaseEnd = yield* makeLeaseEnd
   const jobColumns = sql.literal(
-    columns
-      .split(", ")
-      .map((name) => `j.${name}`)
-      .join(", ")
+    [...columns.split(", ").map((name) => `j.${name}`), requestColumns].join(", ")
   )
 
   // Claims happen one after the other, so that the bound of a user holds.

@@ -40,7 +40,9 @@ export const JobRow = Schema.Struct({
   apiKeyId: ApiKeyId,
   background: Schema.Boolean,
   status: JobStatus,
+  /** Without its `input` where it is long. */
   request: Schema.Unknown,
+  requestBytes: Schema.Int,
   failure: Schema.NullOr(JobFailure),
   leaseFence: Schema.Int,
   runs: Schema.Int,
@@ -50,8 +52,24 @@ export const JobRow = Schema.Struct({
 })
 export type ResponseJob = typeof JobRow.Type
 
+/** The columns of a row except `request`. */
 export const columns =
-  "response_id, kind, conversation_id, user_id, api_key_id, background, status, request, failure, lease_fence, runs, event_count, created_at, ended_at"
+  "response_id, kind, conversation_id, user_id, api_key_id, background, status, failure, lease_fence, runs, event_count, created_at, ended_at"
+
+/** Bytes of a request that every reader of its job is given whole; a longer one may have images, which only its run needs. */
+const shortRequestBytesMax = 65_536
+
+/** In the place of the input of a long request. Other functions than these would look into the texts, which may have what PostgreSQL can't keep. */
+const shortRequest = `CASE WHEN kind <> 'profile' OR octet_length(request::text) <= ${shortRequestBytesMax} THEN request ELSE (
+    SELECT json_object_agg(key, CASE key WHEN 'input' THEN '"(long)"'::json ELSE value END) FROM json_each(request)
+  ) END AS request`
+
+/** Whether a row has another request than was asked. */
+export const isShortened = ({ kind, requestBytes }: Pick<ResponseJob, "kind" | "requestBytes">): boolean =>
+  kind === "profile" && requestBytes > shortRequestBytesMax
+
+/** The columns of `request`. */
+export const requestColumns = `${shortRequest}, octet_length(request::text) AS request_bytes`
 
 /** The lease of a job that is being run. */
 export type JobLease = Pick<ResponseJob, "responseId" | "leaseFence">

@@ -17,11 +17,13 @@ import { makeQuestionWrites, type NewQuestion } from "./QuestionWrites.ts"
 import { makeEventLog } from "./ResponseEvents.ts"
 import {
   columns,
+  isShortened,
   type JobFailure,
   type JobLease,
   JobRow,
   type JobStatus,
   type QuestionFailure,
+  requestColumns,
   type ResponseJob
 } from "./ResponseJobRow.ts"
 
@@ -33,10 +35,11 @@ export const openPerUserMax = 100
 const keptHours = 24
 /** Jobs that one statement deletes. */
 const deletedPerStepMax = 100
-/** Jobs that one page of an export has. */
-export const jobsPageRows = 20
+/** Jobs that one page of an export has, each with a request of up to 64 MiB. */
+export const jobsPageRows = 4
 
 const KeptRow = Schema.Struct({ ...JobRow.fields, bodyHash: Schema.NullOr(Schema.Uint8Array) })
+const RequestRow = Schema.Struct({ request: Schema.Unknown })
 const CountRow = Schema.Struct({ count: Schema.Int })
 
 interface AskedQuestion extends NewQuestion {
@@ -94,6 +97,8 @@ export class ResponseJobs extends Context.Service<
       userId: UserId,
       id: ResponseId
     ) => Effect.Effect<ResponseJob | undefined, DatabaseUnavailable>
+    /** What a job was asked, also where it is long; undefined where the job was deleted. */
+    readonly wholeRequest: (job: ResponseJob) => Effect.Effect<unknown, DatabaseUnavailable>
     /** Whether there are jobs to claim, of either kind. Changes nothing. */
     readonly look: Effect.Effect<
       { readonly isQueued: boolean; readonly isAbandoned: boolean },
@@ -180,7 +185,7 @@ const isSame = (one: Uint8Array | null, other: Uint8Array): boolean =>
 const makeSubmit = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const leaseEnd = yield* makeLeaseEnd
-  const all = sql.literal(columns)
+  const all = sql.literal(`${columns}, ${requestColumns}`)
   const questions = yield* makeQuestionWrites
 
   const byKey = Effect.fnUntraced(function* (userId: UserId, { bodyHash, hash }: NonNullable<NewJob["key"]>) {
@@ -241,7 +246,6 @@ const makeSubmit = Effect.gen(function* () {
 
 const makeOwned = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const all = sql.literal(columns)
 
   const remove = Effect.fn("ResponseJobs.delete")(function* (userId: UserId, id: ResponseId) {
     const deleted = yield* sql`DELETE FROM response_jobs
@@ -265,10 +269,21 @@ const makeOwned = Effect.gen(function* () {
     return deleted.length
   }, orUnavailable)
 
+  const wholeRequest = Effect.fn("ResponseJobs.wholeRequest")(
+    (job: ResponseJob) =>
+      isShortened(job)
+        ? sql`SELECT request FROM response_jobs WHERE response_id = ${job.responseId}::uuid`.pipe(
+            rowAs(RequestRow),
+            Effect.map((row) => row?.request)
+          )
+        : Effect.succeed(job.request),
+    orUnavailable
+  )
+
   const ExportedRow = Schema.Struct({ ...JobRow.fields, events: Schema.Array(Schema.Unknown) })
   const listOf = Effect.fn("ResponseJobs.listOf")(
     (userId: UserId, after?: ResponseId) =>
-      sql`SELECT ${all}, coalesce((
+      sql`SELECT ${sql.literal(columns)}, request, octet_length(request::text) AS request_bytes, coalesce((
           SELECT json_agg(events ORDER BY position) FROM response_events e
           WHERE e.response_id = response_jobs.response_id), '[]') AS events
         FROM response_jobs WHERE user_id = ${userId}::uuid
@@ -277,5 +292,5 @@ const makeOwned = Effect.gen(function* () {
     orUnavailable
   )
 
-  return { delete: remove, deleteOld, eraseSome, listOf }
+  return { delete: remove, deleteOld, eraseSome, wholeRequest, listOf }
 })

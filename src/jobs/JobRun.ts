@@ -7,11 +7,13 @@ import { type JobStatus, type ResponseJob, ResponseJobs } from "../conversations
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { CurrentUser } from "../domain/Account.ts"
 import { outputWithoutPassages } from "../domain/Conversation.ts"
+import { FairPermits } from "../domain/FairPermits.ts"
 import { ResponseId } from "../domain/Ids.ts"
 import { inTurns } from "../domain/ProcessorTurns.ts"
 import { Drain } from "../http/Drain.ts"
 import { logFailure } from "../http/ErrorBoundary.ts"
 import { Responses } from "../responses/Responses.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
 import { type JobRun, makeJobEnds, recorded, statusOf } from "./JobEnds.ts"
 import { makeJobLine } from "./JobLine.ts"
 import { type JobLog, makeJobLog } from "./JobLog.ts"
@@ -42,11 +44,15 @@ export const makeJobRuns = Effect.gen(function* () {
   const random = yield* SecureRandom.SecureRandom
   const responses = yield* Responses
   const withLine = yield* makeJobLine
+  const { http } = yield* AppConfig
+  // Apart from the bodies of requests, some of which wait for jobs.
+  const bodies = new FairPermits({ totalMax: http.bodiesBytesMax, perKeyMax: http.userBodyBytesMax })
 
   const { end, fail, recover, undo } = yield* makeJobEnds
 
   /** The events of the job as they come, in the log; the answer is how it ended, and what readers are to see after that. */
   const generate = Effect.fnUntraced(function* ({ accepted, begun, job, live }: JobRun, log: JobLog) {
+    yield* bodies.acquire(job.userId, job.requestBytes)
     const { demands, request, showsPassages } = yield* requests[job.kind](job)
     const caller = yield* keys.callerOf(job.apiKeyId)
     const access = yield* CurrentAccess
