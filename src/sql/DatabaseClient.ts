@@ -53,6 +53,8 @@ const idleInTransactionSeconds = 30
 /** After this the server has not kept its own limit, so it hangs or is cut off. */
 const statementGraceSeconds = 1
 const keepAliveSeconds = 30
+/** Of one row. The longest have what a body had, of 64 MiB at most, and the events of a response beside it. */
+const rowBytesMax = 268_435_456
 
 /** What every session is started with, beside its user, its database and `application_name`. */
 const startupParameters = ({ statementSeconds }: Pick<ClientLimits, "statementSeconds">) => ({
@@ -75,6 +77,7 @@ const poolConfig = (address: DatabaseAddress, limits: ClientLimits): PgPool.Conf
   idleTimeout: `${idleSeconds} seconds`,
   connectTimeout: `${limits.connectSeconds} seconds`,
   keepAlive: `${keepAliveSeconds} seconds`,
+  maxMessageSize: rowBytesMax,
   applicationName: "parley",
   startupParameters: startupParameters(limits)
 })

@@ -45,6 +45,15 @@ layer(TestDatabase.layerFailing)("The database", (it) => {
     })
   )
 
+  it.effect("gives a row that is as long as the longest body", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const bytes = 67_108_864
+      const [row] = yield* sql<{ text: string }>`SELECT repeat('a', ${bytes}::int) AS text`
+      assert.strictEqual(row?.text.length, bytes)
+    })
+  )
+
   it.effect("runs each session with our settings", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
