@@ -3,6 +3,7 @@ import { Effect, Stream } from "effect"
 import { openRaw } from "../support/RawClient.ts"
 import { says, ScriptedModel, text } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
+import { untilValue } from "../support/until.ts"
 import { call, errorOf } from "../support/Wire.ts"
 import { connect } from "./connection.ts"
 
@@ -81,6 +82,19 @@ const messageBytes = 600_000
 const long = { type: "response.create", input: "Hi" }
 const longMessage = bodyOf(long, messageBytes)
 
+/** A connection of which a message of 983,040 bytes has come in part. */
+const beginMessage = Effect.fnUntraced(function* (url: string, key: string) {
+  const client = yield* openRaw(url)
+  yield* client.send(
+    `GET /openai/v1/responses HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\nconnection: upgrade\r\n` +
+      "upgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+  )
+  assert.include(yield* client.read((seen) => seen.includes("\r\n\r\n")), "101 Switching Protocols")
+  const head = Buffer.from([0x81, 0xff, 0, 0, 0, 0, 0, 0x0f, 0, 0, 0, 0, 0, 0])
+  client.socket.write(Buffer.concat([head, Buffer.alloc(400_000, "a")]))
+  return client
+})
+
 /** Holds the bytes of one body until the connection closes. */
 const holdByPost = Effect.fnUntraced(function* (url: string, key: string) {
   yield* (yield* ScriptedModel).next(Stream.concat(Stream.make(text("Hel")), Stream.never))
@@ -119,6 +133,22 @@ layer(
       }).pipe(Effect.scoped)
   )
 
+  it.effect("takes room before it is whole, and gives it back when its client goes away", () =>
+    Effect.gen(function* () {
+      const { alice, url } = yield* TestApp
+      const client = yield* beginMessage(url, alice.key)
+      // Refused as a body if there is room for it, so that no model is asked.
+      const body = bodyOf({ input: 5 }, messageBytes)
+      const status = Effect.map(
+        call(`${url}/openai/v1/responses`, { key: alice.key, body }),
+        (reply) => reply.status
+      )
+      yield* untilValue(status, (one) => one === 429)
+      client.socket.destroy()
+      yield* untilValue(status, (one) => one === 400)
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("gives its room back when it is answered", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
@@ -139,15 +169,7 @@ layer(TestApp.layer({ http: { requestSeconds: 0.2 } }), { excludeTestServices: t
     it.effect("ends its connection", () =>
       Effect.gen(function* () {
         const { alice, url } = yield* TestApp
-        const client = yield* openRaw(url)
-        yield* client.send(
-          `GET /openai/v1/responses HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${alice.key}\r\nconnection: upgrade\r\n` +
-            "upgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
-        )
-        assert.include(yield* client.read((seen) => seen.includes("\r\n\r\n")), "101 Switching Protocols")
-        // A frame of a text of a megabyte, of which a part comes.
-        const head = Buffer.from([0x81, 0xff, 0, 0, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0])
-        client.socket.write(Buffer.concat([head, Buffer.alloc(400_000, "a")]))
+        const client = yield* beginMessage(url, alice.key)
         yield* client.whole
       }).pipe(Effect.scoped)
     )
