@@ -54,7 +54,7 @@ export const bodyTooLarge = (bytesMax: number, filesPath: string | null): Failur
     413,
     "body_too_large",
     `The body is larger than ${bytesMax} bytes.` +
-      (filesPath === null ? "" : ` Upload images and documents with POST ${filesPath}, and send their ids.`),
+      (filesPath === null ? "" : ` Upload large files with POST ${filesPath}, and send their ids.`),
     { connection: "close" }
   )
 

@@ -36,7 +36,7 @@ layer(TestApp.layer({ http: { bodyBytesMax, mediaBodyBytesMax } }), { excludeTes
         assert.strictEqual(code, "body_too_large")
         assert.strictEqual(
           message,
-          "The body is larger than 100000 bytes. Upload images and documents with POST /openai/v1/files, and send their ids."
+          "The body is larger than 100000 bytes. Upload large files with POST /openai/v1/files, and send their ids."
         )
       })
     )
