@@ -30,7 +30,7 @@ import { makeQuestionReader } from "./console/QuestionReading.ts"
 import { ClientConversations } from "./conversations/ClientConversations.ts"
 import { Conversations } from "./conversations/Conversations.ts"
 import { ListedConversations } from "./conversations/ListedConversations.ts"
-import { endAllJobLeases, type ResponseJob, ResponseJobs } from "./conversations/ResponseJobs.ts"
+import { endAllJobLeases, ResponseJobs } from "./conversations/ResponseJobs.ts"
 import { StoredResponses } from "./conversations/StoredResponses.ts"
 import { endAllLeases } from "./conversations/TurnLeases.ts"
 import { TextExtraction } from "./documents/TextExtraction.ts"
@@ -68,6 +68,7 @@ import {
 } from "./http/SystemHandlers.ts"
 import { BackgroundResponses } from "./jobs/BackgroundResponses.ts"
 import { JobRequests } from "./jobs/JobRequests.ts"
+import { makeWholeRequests } from "./jobs/WholeRequests.ts"
 import { readChatJob } from "./openai/KeyedChats.ts"
 import { OpenAiRoutes } from "./openai/OpenAiRoutes.ts"
 import { readJobRequest } from "./openai/RequestReading.ts"
@@ -243,13 +244,8 @@ const UntracedServerLayer = Layer.succeed(HttpMiddleware.TracerDisabledWhen, () 
 const JobRequestsLayer = Layer.effect(
   JobRequests,
   Effect.gen(function* () {
-    const jobs = yield* ResponseJobs
     const sealing = yield* Sealing
-    const whole = <A, E, R>(job: ResponseJob, read: (request: unknown) => Effect.Effect<A, E, R>) =>
-      Effect.flatMap(jobs.wholeRequest(job), (request) =>
-        // The run of a job that was deleted meanwhile ends as it has lost its lease.
-        request === undefined ? Effect.never : read(request)
-      )
+    const whole = yield* makeWholeRequests
     return {
       chat: (job) => whole(job, readChatJob),
       profile: (job) => whole(job, (request) => readJobRequest(request, sealing.of(job.userId))),
