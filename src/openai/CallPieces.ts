@@ -1,7 +1,7 @@
 import type { ProfileEventBody } from "../api/openai/ResponseEvents.ts"
 import type { Item } from "../api/openai/ResponseResource.ts"
 import type { EventBody } from "../api/ResponseEvent.ts"
-import { makeInputReader } from "./CustomInput.ts"
+import { makeInputReader } from "../domain/CustomInput.ts"
 
 /** The calls of the client's tools as they are written: arguments, or a text that is read out of them. */
 

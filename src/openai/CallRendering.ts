@@ -2,8 +2,8 @@ import { Option, Schema, Struct } from "effect"
 import { type IdKind, shownId } from "../api/openai/ProfileIds.ts"
 import type { Item } from "../api/openai/ResponseResource.ts"
 import { type FunctionCall, hiddenOfCalls } from "../domain/Conversation.ts"
+import { inputOf } from "../domain/CustomInput.ts"
 import type { CallKind, CallKinds } from "./ClientTools.ts"
-import { inputOf } from "./CustomInput.ts"
 
 /** Calls that the client runs, in the type of item that stands for their tool. */
 

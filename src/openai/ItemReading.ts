@@ -3,9 +3,9 @@ import { isUnservedItem } from "../api/openai/CallItems.ts"
 import type { Item } from "../api/openai/CreateBody.ts"
 import type { Detail, Part } from "../api/openai/Parts.ts"
 import { flatName } from "../api/openai/Tools.ts"
+import { argumentsOf } from "../domain/CustomInput.ts"
 import type { ImageDetail } from "../domain/ModelCall.ts"
 import type { RequestEntry, RequestPart } from "../responses/ResponseRequest.ts"
-import { argumentsOf } from "./CustomInput.ts"
 import type { UserSealing } from "./Sealing.ts"
 
 /** From the items that a client sends to what the core understands. Calls of every kind are calls of functions there. */

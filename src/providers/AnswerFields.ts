@@ -9,6 +9,7 @@ import { effortOf, type Thinking, thinkingOf } from "./ClaudeModels.ts"
 import { type Dialect, offeredTools } from "./Dialect.ts"
 import { isReasoningModel } from "./OpenAiModels.ts"
 import { promptCacheKey } from "./PromptCacheKey.ts"
+import { customNames, encodeChoice } from "./ResponsesCalls.ts"
 
 /** The fields that say how a model is to answer, in each protocol. Absent options are left to the model. */
 
@@ -107,7 +108,8 @@ export const responsesFields = (model: string, request: ModelRequest, dialect: D
     prompt_cache_key: promptCacheKey(request, dialect),
     ...(offersTools(request, dialect)
       ? {
-          tool_choice: typeof choice === "object" ? { type: "function", name: choice.name } : choice,
+          tool_choice:
+            typeof choice === "object" ? encodeChoice(choice.name, customNames(request, dialect)) : choice,
           parallel_tool_calls: options.parallelToolCalls
         }
       : {}),

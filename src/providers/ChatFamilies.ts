@@ -8,6 +8,7 @@ import type { Dialect, LastMessage } from "./Dialect.ts"
 /** What a family decides of the dialect. */
 type FamilyDialect = Pick<
   Dialect,
+  | "customTools"
   | "imagesBehindResults"
   | "lastMessage"
   | "promptCacheKey"
@@ -26,6 +27,7 @@ interface ChatFamily extends FamilyDialect {
 
 /** Of a server that isn't known: what a model thinks goes back in the field in which it came, and other fields are left out. */
 const usual: FamilyDialect = {
+  customTools: false,
   imagesBehindResults: true,
   lastMessage: "sent",
   promptCacheKey: false,
@@ -54,6 +56,7 @@ const families: Readonly<Record<ChatFamilyName, ChatFamily>> = {
   // Models that think refuse the older name.
   openai: {
     ...usual,
+    customTools: true,
     promptCacheKey: true,
     tokenParameter: "max_completion_tokens",
     hosts: /(^|\.)openai\.(com|azure\.com)$/

@@ -26,6 +26,8 @@ export interface Dialect {
   readonly reasoning: "returned" | "always" | "demanded" | "never"
   /** Whether images of results may stand in a message behind these; the round goes as text otherwise. Only Chat Completions has to know. */
   readonly imagesBehindResults: boolean
+  /** Whether there are tools whose input is a text; they are functions otherwise. Only Responses has them. */
+  readonly customTools: boolean
   /** Whether calls have a signature, without which they are refused. Only Chat Completions has to be told. */
   readonly signsCalls: boolean
   /** Whether to name the requests that begin alike, so that the server finds the cache of the one before. */

@@ -1,13 +1,11 @@
 import { Predicate } from "effect"
-import type { FinishReason, ModelImage, ModelMessage, ModelRequest, ToolSpec } from "../domain/ModelCall.ts"
+import type { FinishReason, ModelImage, ModelMessage, ModelRequest } from "../domain/ModelCall.ts"
 import { dataUrl, offersTools, responsesFields, responsesLacks, withFormat } from "./AnswerFields.ts"
 import { type Adapt, adaptAnswer, type Dialect, offeredTools, refusesField } from "./Dialect.ts"
 import { followedByUser } from "./LastMessage.ts"
 import { keyHeader } from "./OpenAiHosts.ts"
 import {
   type AnswerChunk,
-  callDelta,
-  type CallFragment,
   type Decode,
   decodeRefusalDelta,
   decodeTextDelta,
@@ -18,13 +16,13 @@ import {
   parseEvent,
   thinking,
   unknown,
-  type Protocol,
-  makeWithTools
+  type Protocol
 } from "./Protocol.ts"
+import { customNames, encodeCall, isCall, makeReadCalls, wholeCall, withTools } from "./ResponsesCalls.ts"
 import { makeReadReasoning, phaseBlock, phaseField, reasoningItems } from "./ResponsesReasoning.ts"
 import { imagesOf, messagesFor, mergeSameRole } from "./SentMessages.ts"
 import { decodeError, untypedError } from "./ServerError.ts"
-import { decodeCount, decodeOpenAiUsage } from "./TokenCounts.ts"
+import { decodeOpenAiUsage } from "./TokenCounts.ts"
 
 /** OpenAI rejects a smaller bound. What exceeds the true bound is cut off afterwards. */
 const outputTokensMin = 16
@@ -39,17 +37,18 @@ export const encodeResponsesRequest = (model: string, request: ModelRequest, dia
   const head = begin < 0 ? [] : messages.slice(0, begin)
   const rest = begin < 0 ? messages : messages.slice(begin)
   const instructions = head.map((message) => message.text).join("\n\n")
+  const customs = customNames(request, dialect)
   const json = JSON.stringify({
     model,
     ...(instructions === "" ? {} : { instructions }),
-    input: mergeMessages(rest).flatMap((message) => encodeMessage(message, dialect)),
+    input: mergeMessages(rest).flatMap((message) => encodeMessage(message, dialect, customs)),
     stream: true,
     store: false,
     ...(dialect.encryptedReasoning ? { include: ["reasoning.encrypted_content"] } : {}),
     max_output_tokens: Math.max(outputTokensMin, request.maxOutputTokens),
     ...responsesFields(model, request, dialect)
   })
-  return offersTools(request, dialect) ? withTools(json, offeredTools(request, dialect)) : json
+  return offersTools(request, dialect) ? withTools(json, offeredTools(request, dialect), dialect) : json
 }
 
 /** Merges messages in a row of the same role, but for answers with reasoning: it stands directly before what it led to. */
@@ -61,7 +60,11 @@ const mergeMessages = (messages: ReadonlyArray<ModelMessage>): ReadonlyArray<Mod
 }
 
 /** The input items of a message: one for the text, and one for each call, each behind what was thought before it. */
-const encodeMessage = (message: ModelMessage, dialect: Dialect): ReadonlyArray<object> => {
+const encodeMessage = (
+  message: ModelMessage,
+  dialect: Dialect,
+  customs: ReadonlySet<string>
+): ReadonlyArray<object> => {
   switch (message.role) {
     case "system":
       return [{ role: "system", content: message.text }]
@@ -76,14 +79,14 @@ const encodeMessage = (message: ModelMessage, dialect: Dialect): ReadonlyArray<o
           : [{ role: "assistant", content: message.text, ...phaseField(reasoning) }]),
         ...message.toolCalls.flatMap((call) => [
           ...reasoningItems(dialect.thoughts ? call.reasoning : []),
-          { type: "function_call", call_id: call.id, name: call.name, arguments: call.arguments }
+          encodeCall(call, customs)
         ])
       ]
     }
     case "tool":
       return [
         {
-          type: "function_call_output",
+          type: customs.has(message.name) ? "custom_tool_call_output" : "function_call_output",
           call_id: message.callId,
           output: encodeContent(message.text, imagesOf(message))
         }
@@ -103,17 +106,6 @@ const encodeContent = (text: string, images: ReadonlyArray<ModelImage>): unknown
         }))
       ]
 
-/** The default of OpenAI is strict schemas, which most schemas of tools aren't. */
-const encodeTool = (tool: ToolSpec): object => ({
-  type: "function",
-  name: tool.name,
-  description: tool.description,
-  parameters: tool.parameters,
-  strict: tool.strict === true
-})
-
-const withTools = makeWithTools(encodeTool)
-
 /** How servers refuse reasoning of earlier answers: the key may belong to another organization now, or the model be another one. */
 const refusesEarlier =
   /invalid_encrypted_content|encrypted content\b.*\b(verified|decrypted|parsed)|\binput\[\d+\]\.(phase|summary|encrypted)|provided without its required/is
@@ -123,6 +115,9 @@ const refusesEncryption = /encrypted[_ ]content|\binclude\b/i
 
 /** How servers refuse a summary: OpenAI gives none to an organization that it has not verified. */
 const refusesSummary = /reasoning[._ ]summar/i
+
+/** How models refuse tools whose input is a text: they are functions then. */
+const refusesCustom = /\bcustom\b.*\btools?\b|\btools?\b.*\bcustom\b|\bgrammar\b|\blark\b/is
 
 /** Leaves out what the service adds about reasoning, one part after the other. An effort is a client's, and stays. */
 const adaptResponses: Adapt = (dialect, complaint, request) => {
@@ -137,22 +132,14 @@ const adaptResponses: Adapt = (dialect, complaint, request) => {
   if (dialect.reasoningSummary && (refusesSummary.test(complaint) || isSummaryAlone)) {
     return { ...dialect, reasoningSummary: false }
   }
+  if (dialect.customTools && refusesCustom.test(complaint)) return { ...dialect, customTools: false }
   return adaptAnswer(dialect, complaint, request)
 }
 
 /** Reads the events of one Responses stream, or one whole response. */
 const makeDecodeResponses = (): Decode => {
-  /** The output indexes of calls whose arguments have begun. */
-  const begun = new Set<number>()
+  const calls = makeReadCalls()
   const reasoning = makeReadReasoning()
-
-  const decodeArguments = (event: Fields): AnswerChunk => {
-    const index = decodeCount(event["output_index"])
-    const fragment = event["delta"]
-    if (index === null || typeof fragment !== "string") return malformed("a piece of arguments is no text")
-    begun.add(index)
-    return callDelta({ index, id: "", name: "", arguments: fragment })
-  }
 
   const decodeItem = (event: Fields, isDone: boolean): AnswerChunk => {
     const { item } = event
@@ -160,14 +147,7 @@ const makeDecodeResponses = (): Decode => {
     // The encrypted form is complete only at the end, and the phase must be known before the text.
     if (item["type"] === "reasoning") return isDone ? reasoning.item(item) : unknown
     if (item["type"] === "message") return isDone ? unknown : phaseBlock(item)
-    if (item["type"] !== "function_call") return unknown
-    const index = decodeCount(event["output_index"])
-    const call = decodeCall(item, index)
-    if (index === null || call === undefined) return malformed("a tool call is not well-formed")
-    // The end of a call repeats its whole arguments.
-    if (begun.has(index)) return callDelta({ ...call, arguments: "" })
-    if (call.arguments !== "") begun.add(index)
-    return callDelta(call)
+    return isCall(item) ? calls.item(item, event, isDone) : unknown
   }
 
   return (data) => {
@@ -180,7 +160,9 @@ const makeDecodeResponses = (): Decode => {
       case "response.refusal.delta":
         return decodeRefusalDelta(event["delta"])
       case "response.function_call_arguments.delta":
-        return decodeArguments(event)
+        return calls.argumentsPiece(event)
+      case "response.custom_tool_call_input.delta":
+        return calls.inputPiece(event)
       case "response.output_item.added":
         return decodeItem(event, false)
       case "response.output_item.done":
@@ -209,13 +191,6 @@ const makeDecodeResponses = (): Decode => {
 const decodeUntyped = (event: Fields): AnswerChunk => {
   if (event["object"] === "response") return decodeDocument(event)
   return untypedError(event) ?? unknown
-}
-
-const decodeCall = (item: Fields, index: number | null): CallFragment | undefined => {
-  const { arguments: args = "", call_id: id, name } = item
-  return typeof id === "string" && typeof name === "string" && typeof args === "string"
-    ? { index, id, name, arguments: args }
-    : undefined
 }
 
 const decodeEnd = (response: unknown, status: unknown): AnswerChunk => {
@@ -257,12 +232,8 @@ const decodeDocument = (response: Fields): AnswerChunk => {
         return [reasoning.item(item)]
       case "message":
         return [phaseBlock(item), decodeContent(item["content"])]
-      case "function_call": {
-        const call = decodeCall(item, index)
-        return [call === undefined ? malformed("a tool call is not well-formed") : callDelta(call)]
-      }
       default:
-        return []
+        return isCall(item) ? [wholeCall(item, index)] : []
     }
   })
   return items.find(({ type }) => type === "malformed") ?? { type: "chunks", chunks: [...items, end] }

@@ -36,6 +36,7 @@ export const fullDialect: Dialect = {
   thoughts: true,
   encryptedReasoning: false,
   reasoningSummary: false,
+  customTools: false,
   imagesBehindResults: true,
   lastMessage: "sent",
   reasoning: "returned",

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { argumentsOf, inputOf, makeInputReader } from "../../src/openai/CustomInput.ts"
+import { argumentsOf, inputOf, makeInputReader } from "../../src/domain/CustomInput.ts"
 
 const inPieces = (args: string, size: number): ReadonlyArray<string> => {
   const reader = makeInputReader()

@@ -1,5 +1,5 @@
 import { Option, Schema } from "effect"
-import { joinPiece } from "../domain/storable.ts"
+import { joinPiece } from "./storable.ts"
 
 /** The input of custom tools, which is a text: models that know only JSON give it as the one argument `input`. */
 
