@@ -4,8 +4,8 @@ import { fileURLToPath } from "node:url"
 import { assert, beforeAll, describe, it } from "@effect/vitest"
 import { buildOnce, bundle, serviceFlags } from "./support/ServiceProcess.ts"
 
-/** Bytes of code that a start loads before anything else; 3.2 MB in November 2026. */
-const bytesMax = 3_600_000
+/** Bytes of code that a start loads before anything else; 3.6 MB in November 2026, with three interfaces. */
+const bytesMax = 3_700_000
 
 const directory = dirname(bundle)
 const root = fileURLToPath(new URL("../", import.meta.url))
