@@ -1,7 +1,9 @@
 import { Ajv, type AnySchemaObject, type ErrorObject, type Options, type ValidateFunction } from "ajv"
 import addFormats from "ajv-formats"
+import { Ajv2019 } from "ajv/dist/2019.js"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import { generatingCode } from "./GeneratedCode.ts"
+import { withoutOldKeywords } from "./OldKeywords.ts"
 
 /** Schemas that stay compiled, because clients send the same one with each request: so many, with so many characters of JSON together. */
 const compiledMax = 64
@@ -40,21 +42,33 @@ const options: Options = {
   code: { optimize: false, regExp: Object.assign(patternOf, { code: "new RegExp" }) }
 }
 
-type Draft = "2020-12" | "draft-07"
+type Draft = "2020-12" | "2019-09" | "draft-07"
 
-/** Others than these are read as 2020-12, which has nearly all of what they have. */
-const draftOf = ($schema: unknown): Draft =>
-  typeof $schema === "string" && /draft-0[67]/.test($schema) ? "draft-07" : "2020-12"
+/**
+ * The drafts that a schema may be of, the likeliest first. Libraries that name none of them, or the latest, also make lists in `items`,
+ * which 2020-12 doesn't have.
+ */
+const draftsOf = ($schema: unknown): readonly [Draft, ...ReadonlyArray<Draft>] => {
+  const name = typeof $schema === "string" ? $schema : ""
+  if (/draft-0[467]/.test(name)) return ["draft-07"]
+  return name.includes("2019-09") ? ["2019-09"] : ["2020-12", "2019-09"]
+}
+
+const constructors = { "2020-12": Ajv2020, "2019-09": Ajv2019, "draft-07": Ajv }
 
 const instanceOf = (draft: Draft, extra: Options = {}) => {
-  const instance =
-    draft === "draft-07" ? new Ajv({ ...options, ...extra }) : new Ajv2020({ ...options, ...extra })
+  const instance = new constructors[draft]({ ...options, ...extra })
   addFormats.default(instance)
-  return instance.addFormat("regex", isPattern)
+  // The `id` of draft-04 would be an error.
+  return instance.removeKeyword("id").addFormat("regex", isPattern)
 }
 
 /** They validate schemas, which needs the schema of schemas, and compile none of a client's. */
-const judges = { "2020-12": instanceOf("2020-12"), "draft-07": instanceOf("draft-07") }
+const judges = {
+  "2020-12": instanceOf("2020-12"),
+  "2019-09": instanceOf("2019-09"),
+  "draft-07": instanceOf("draft-07")
+}
 
 /** Where a value is, without names that the schema doesn't contain. */
 const placeOf = (path: string, known: string): string => {
@@ -81,17 +95,21 @@ const sentences = (errors: ReadonlyArray<ErrorObject>, known: string): string =>
 
 class Unusable extends Error {}
 
+const assertValid = (draft: Draft, schema: AnySchemaObject): void => {
+  const judge = judges[draft]
+  if (judge.validateSchema(schema) === true) return
+  const [first] = judge.errors ?? []
+  throw new Unusable(
+    first === undefined ? "it is no JSON Schema" : `${first.instancePath || "the schema"} ${wordsOf(first)}`
+  )
+}
+
 const compile = (json: string): ValidateFunction => {
   // oxlint-disable-next-line no-restricted-properties -- the process starts without Effect, whose Schema would take most of the start
-  const { $schema, ...schema } = JSON.parse(json) as AnySchemaObject
-  const draft = draftOf($schema)
-  const judge = judges[draft]
-  if (judge.validateSchema(schema) !== true) {
-    const [first] = judge.errors ?? []
-    throw new Unusable(
-      first === undefined ? "it is no JSON Schema" : `${first.instancePath || "the schema"} ${wordsOf(first)}`
-    )
-  }
+  const { $schema, ...schema } = JSON.parse(json, withoutOldKeywords) as AnySchemaObject
+  const drafts = draftsOf($schema)
+  const draft = drafts.find((one) => judges[one].validateSchema(schema) === true) ?? drafts[0]
+  assertValid(draft, schema)
   const validate = instanceOf(draft, { meta: false, validateSchema: false }).compile(schema)
   // Its result would be a promise, which is always true.
   if ("$async" in validate) throw new Unusable("`$async` is not supported")
