@@ -1,50 +1,14 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect, Schema, Stream } from "effect"
+import { Effect, Schema } from "effect"
 import { ResponseResource } from "../../src/api/openai/ResponseResource.ts"
-import type { ModelPart } from "../../src/domain/ModelCall.ts"
-import { says, ScriptedModel, scriptedUsage } from "../support/ScriptedModel.ts"
+import { says, ScriptedModel } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { call } from "../support/Wire.ts"
 import { framesIn } from "./frames.ts"
+import { calling, dot, forecast, requiredFields } from "./openResponsesCases.ts"
 import { assertProfileGrammar } from "./ProfileGrammar.ts"
 
 /** What the public Open Responses interface asks of a server, case by case, in the words of this project. */
-
-/** The fields that every response must have, also where they are null. Source: Open Responses, ResponseResource. */
-const required = [
-  "id",
-  "object",
-  "created_at",
-  "completed_at",
-  "status",
-  "incomplete_details",
-  "model",
-  "previous_response_id",
-  "instructions",
-  "output",
-  "error",
-  "tools",
-  "tool_choice",
-  "truncation",
-  "parallel_tool_calls",
-  "text",
-  "top_p",
-  "presence_penalty",
-  "frequency_penalty",
-  "top_logprobs",
-  "temperature",
-  "reasoning",
-  "user",
-  "usage",
-  "max_output_tokens",
-  "max_tool_calls",
-  "store",
-  "background",
-  "service_tier",
-  "metadata",
-  "safety_identifier",
-  "prompt_cache_key"
-]
 
 const decodeAny = Schema.decodeUnknownSync(
   Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown))
@@ -58,7 +22,7 @@ const ask = Effect.fnUntraced(function* (body: object) {
     body: { model: "auto", ...body }
   })
   assert.strictEqual(reply.status, 200, reply.text)
-  assert.includeMembers(Object.keys(decodeAny(reply.text)), required)
+  assert.includeMembers(Object.keys(decodeAny(reply.text)), requiredFields)
   return decode(reply.text)
 })
 
@@ -71,24 +35,11 @@ const stream = Effect.fnUntraced(function* (body: object) {
   assert.strictEqual(reply.status, 200, reply.text)
   const events = framesIn(reply.text)
   const { whole } = assertProfileGrammar(events)
-  assert.includeMembers(Object.keys(whole ?? {}), required)
+  assert.includeMembers(Object.keys(whole ?? {}), requiredFields)
   return { events, whole: whole! }
 })
 
 const user = (content: string) => ({ type: "message", role: "user", content })
-
-const forecast = {
-  type: "function",
-  name: "forecast",
-  description: "The forecast for a town.",
-  parameters: { type: "object", properties: { town: { type: "string" } }, required: ["town"] }
-}
-
-const calling = (name: string, args: object) =>
-  Stream.fromIterable<ModelPart>([
-    { type: "tool_call", call: { id: "m1", name, arguments: JSON.stringify(args) } },
-    { type: "finish", reason: "tool_calls", usage: scriptedUsage }
-  ])
 
 layer(TestApp.layer(), { excludeTestServices: true })("Open Responses", (it) => {
   it.effect("a message is answered", () =>
@@ -165,6 +116,52 @@ layer(TestApp.layer(), { excludeTestServices: true })("Open Responses", (it) => 
     })
   )
 
+  it.effect("a function is called in a stream, from the added item to the whole one", () =>
+    Effect.gen(function* () {
+      const model = yield* ScriptedModel
+      yield* model.change({ tools: true, contextWindow: 20_000 })
+      yield* model.next(calling("forecast", { town: "Kiel" }))
+      const { events } = yield* stream({ input: [user("Is it wet in Kiel?")], tools: [forecast] })
+      const steps = events.flatMap((event) => {
+        if ("item" in event && event.item.type === "function_call")
+          return [[event.type, event.item.arguments]]
+        if (event.type === "response.function_call_arguments.done") return [[event.type, event.arguments]]
+        return []
+      })
+      assert.deepStrictEqual(steps, [
+        ["response.output_item.added", ""],
+        ["response.function_call_arguments.done", '{"town":"Kiel"}'],
+        ["response.output_item.done", '{"town":"Kiel"}']
+      ])
+      const deltas = events.flatMap((event) =>
+        event.type === "response.function_call_arguments.delta" ? [event.delta] : []
+      )
+      assert.strictEqual(deltas.join(""), '{"town":"Kiel"}')
+    })
+  )
+
+  it.effect("the result of a call may be an image", () =>
+    Effect.gen(function* () {
+      const model = yield* ScriptedModel
+      yield* model.change({ tools: true, vision: true, contextWindow: 200_000 })
+      yield* model.next(calling("forecast", { town: "Kiel" }), says("A map with a dot."))
+      const first = yield* ask({ input: [user("Show me the forecast.")], tools: [forecast] })
+      const [made] = first.output
+      assert.isTrue(made?.type === "function_call")
+      if (made?.type !== "function_call") return
+      const output = [
+        { type: "input_text", text: "The map:" },
+        { type: "input_image", image_url: `data:image/png;base64,${dot}` }
+      ]
+      const input = [{ type: "function_call_output", call_id: made.call_id, output }]
+      const response = yield* ask({ input, previous_response_id: first.id, tools: [forecast] })
+      assert.strictEqual(response.output_text, "A map with a dot.")
+      const messages = JSON.stringify((yield* model.asked).at(-1)!.request.messages)
+      assert.include(messages, "The map:")
+      assert.include(messages, dot)
+    })
+  )
+
   it.effect("earlier turns may come with the request", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
@@ -238,8 +235,6 @@ layer(TestApp.layer(), { excludeTestServices: true })("Open Responses", (it) => 
       const model = yield* ScriptedModel
       yield* model.change({ vision: true, contextWindow: 200_000 })
       yield* model.next(says("A dot."))
-      const dot =
-        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
       const text = Buffer.from("The title is Harbour.").toString("base64")
       const content = [
         { type: "input_text", text: "What are they?" },
