@@ -5,7 +5,7 @@ import { says, ScriptedModel } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { call } from "../support/Wire.ts"
 import { framesIn } from "./frames.ts"
-import { calling, dot, forecast, requiredFields } from "./openResponsesCases.ts"
+import { assertFields, calling, dot, forecast } from "./openResponsesCases.ts"
 import { assertProfileGrammar } from "./ProfileGrammar.ts"
 
 /** What the public Open Responses interface asks of a server, case by case, in the words of this project. */
@@ -22,7 +22,7 @@ const ask = Effect.fnUntraced(function* (body: object) {
     body: { model: "auto", ...body }
   })
   assert.strictEqual(reply.status, 200, reply.text)
-  assert.includeMembers(Object.keys(decodeAny(reply.text)), requiredFields)
+  assertFields(decodeAny(reply.text))
   return decode(reply.text)
 })
 
@@ -35,7 +35,7 @@ const stream = Effect.fnUntraced(function* (body: object) {
   assert.strictEqual(reply.status, 200, reply.text)
   const events = framesIn(reply.text)
   const { whole } = assertProfileGrammar(events)
-  assert.includeMembers(Object.keys(whole ?? {}), requiredFields)
+  assertFields({ ...whole })
   return { events, whole: whole! }
 })
 

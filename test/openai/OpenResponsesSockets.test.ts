@@ -5,7 +5,7 @@ import { says, ScriptedModel } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { call } from "../support/Wire.ts"
 import { connect } from "./connection.ts"
-import { calling, dot, forecast, requiredFields } from "./openResponsesCases.ts"
+import { assertFields, calling, dot, forecast } from "./openResponsesCases.ts"
 import { assertProfileGrammar } from "./ProfileGrammar.ts"
 
 /** What the public Open Responses interface asks of a server's WebSocket, case by case, in the words of this project. */
@@ -46,7 +46,7 @@ const open = Effect.gen(function* () {
     const events = messages.map((message) => decode(message))
     const { whole } = assertProfileGrammar(events)
     assert.strictEqual(whole?.status, "completed", messages.at(-1))
-    assert.includeMembers(Object.keys(decodeEnd(messages.at(-1)).response), requiredFields)
+    assertFields(decodeEnd(messages.at(-1)).response)
     return { events, whole: whole! }
   })
 

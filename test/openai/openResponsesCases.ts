@@ -1,9 +1,10 @@
+import { assert } from "@effect/vitest"
 import { Stream } from "effect"
 import type { ModelPart } from "../../src/domain/ModelCall.ts"
 import { scriptedUsage } from "../support/ScriptedModel.ts"
 
 /** The fields that every response must have, also where they are null. Source: Open Responses, ResponseResource. */
-export const requiredFields = [
+const requiredFields = [
   "id",
   "object",
   "created_at",
@@ -37,6 +38,41 @@ export const requiredFields = [
   "safety_identifier",
   "prompt_cache_key"
 ]
+
+/** Those of them that a completed response has and that are never null, also where the request doesn't say them. */
+const neverNull = [
+  "id",
+  "object",
+  "created_at",
+  "completed_at",
+  "status",
+  "model",
+  "output",
+  "tools",
+  "tool_choice",
+  "truncation",
+  "parallel_tool_calls",
+  "text",
+  "top_p",
+  "presence_penalty",
+  "frequency_penalty",
+  "top_logprobs",
+  "temperature",
+  "usage",
+  "store",
+  "background",
+  "service_tier",
+  "metadata"
+]
+
+/** Asserts that a completed response has the fields that Open Responses demands. */
+export const assertFields = (response: Readonly<Record<string, unknown>>): void => {
+  assert.includeMembers(Object.keys(response), requiredFields)
+  assert.deepStrictEqual(
+    neverNull.filter((name) => response[name] === null),
+    []
+  )
+}
 
 export const forecast = {
   type: "function",
