@@ -1,5 +1,4 @@
 import { Predicate } from "effect"
-import { Base64 } from "effect/encoding"
 import type {
   AssistantBlock,
   DocumentBlock,
@@ -42,14 +41,14 @@ const documentParts = ({ context, source, title }: DocumentBlock): ReadonlyArray
     case "base64":
       return [...before, { ...document, data: source.data }]
     case "text":
-      return [...before, { ...document, data: Base64.encode(source.data) }]
+      return [...before, { ...document, text: source.data }]
     case "url":
       return [...before, { ...document, url: source.url }]
     case "file":
       return [...before, { type: "input_file", file_id: source.file_id }]
     case "content": {
       const { content } = source
-      if (typeof content === "string") return [...before, { ...document, data: Base64.encode(content) }]
+      if (typeof content === "string") return [...before, { ...document, text: content }]
       const named = title == null ? [] : [textPart(`[Document: ${title}]`)]
       return [
         ...before,

@@ -47,7 +47,8 @@ const problemOf = (messages: ReadonlyArray<Message>): InvalidRequest | null => {
       )
     }
     const ids = message.content.map((block) => ("input" in block ? block.id : null))
-    const again = ids.findIndex((id, position) => id !== null && ids.indexOf(id) < position)
+    const own = new Set<string>()
+    const again = ids.findIndex((id) => id !== null && own.size === own.add(id).size)
     if (again >= 0)
       return invalid(`${path(again)}.id`, "is that of another call of the message. Give each call its own.")
     for (const id of ids) if (id !== null) called.add(id)

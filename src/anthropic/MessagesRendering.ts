@@ -217,6 +217,30 @@ const makeBlocks = (view: MessagesView) => {
   }
 }
 
+/** The item that an event is about; null if it is about none. */
+const itemOf = (event: EventBody): string | null => {
+  if ("item" in event) return event.item.id
+  return "item_id" in event ? event.item_id : null
+}
+
+/** Puts events in an order in which blocks follow each other: what comes of other items while a call is open waits for its end. */
+const makeInOrder = () => {
+  const held: Array<EventBody> = []
+  let call: string | null = null
+  const next = (event: EventBody): ReadonlyArray<EventBody> => {
+    const item = itemOf(event)
+    if (call !== null && item !== null && item !== call) {
+      held.push(event)
+      return []
+    }
+    if (event.type === "response.output_item.added" && event.item.type === "function_call") call = item
+    if (event.type !== "response.output_item.done" || item !== call) return [event]
+    call = null
+    return [event, ...held.splice(0).flatMap(next)]
+  }
+  return next
+}
+
 /** Renders the events of one response, in their order, each as the events that stand for it. */
 export const makeMessagesRenderer = (
   view: MessagesView
@@ -241,7 +265,7 @@ export const makeMessagesRenderer = (
     }
   }
 
-  if (view.seal === null) return rendered
-  const sealed = makeSealedEvents(sealedView(view))
-  return (event) => sealed(event).flatMap(rendered)
+  const inOrder = makeInOrder()
+  const sealed = view.seal === null ? null : makeSealedEvents(sealedView(view))
+  return (event) => (sealed === null ? [event] : sealed(event)).flatMap(inOrder).flatMap(rendered)
 }

@@ -82,6 +82,13 @@ export const readTools = (body: MessagesBody): Result.Result<ReadTools, InvalidR
   const { tool_choice: choice } = body
   const tools = (body.tools ?? []).map(toolOf)
   const functions = tools.flatMap(({ spec }) => spec ?? [])
+  const names = new Set<string>()
+  const again = tools.findIndex(({ spec }) => spec !== null && names.size === names.add(spec.name).size)
+  if (again >= 0) {
+    const param = `tools[${again}].name`
+    const message = `\`${param}\` is that of another tool. Give each tool a name of its own.`
+    return Result.fail(new InvalidRequest({ param, message }))
+  }
   const ownTools = new Set(choice?.type === "none" ? [] : tools.flatMap(({ own }) => own ?? []))
   const lacked = tools.find(({ name, own, spec }) => spec === null && own === null && name !== null)
   const isLacked = (name: string) => !tools.some((tool) => tool !== lacked && tool.name === name)

@@ -1,6 +1,5 @@
 import { Context, Effect, Layer, Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
-import { TextExtraction } from "../documents/TextExtraction.ts"
 import type { Caller } from "../domain/Account.ts"
 import type { StoredImage } from "../domain/Conversation.ts"
 import {
@@ -18,10 +17,11 @@ import { Policy } from "../plans/Policy.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { Egress } from "../tools/Egress.ts"
 import type { EgressAnswer } from "../tools/egress/Hop.ts"
+import { documentBytesMax, makeDocumentText } from "./DocumentText.ts"
 import { imagesBytesMax } from "./Images.ts"
 import { imageSize } from "./ImageSize.ts"
 import { longDocumentIn } from "./LongDocument.ts"
-import { bytesOf, framedDocument, imageType, nameIn } from "./MediaBytes.ts"
+import { bytesOf, imageType, nameIn } from "./MediaBytes.ts"
 import {
   type DocumentPart,
   type ImagePart,
@@ -42,14 +42,8 @@ export const documentsMax = 8
 const imageBytesMax = 5_242_880
 /** Of one image, width times height: what a model server decodes takes memory by it. No model takes more than 8,000 by 8,000. */
 const imagePixelsMax = 64_000_000
-/** Of a document in a request or at an address. */
-export const documentBytesMax = 16_777_216
-/** Of its text; the rest is left out, visibly. */
-const documentCharactersMax = 1_000_000
-
 const readsAtOnce = 4
 const dataInAddress = "must begin with https://: send a data URL as `file_data`."
-const retrySeconds = 5
 
 /** The input with its images and documents read. */
 interface ReadMedia {
@@ -107,7 +101,7 @@ export class RequestMedia extends Context.Service<
       const random = yield* SecureRandom.SecureRandom
       const fetched = yield* makeFetched
       const uploaded = yield* makeUploaded
-      const textOf = yield* makeTextOf
+      const textOf = yield* makeDocumentText
 
       const readImage = Effect.fnUntraced(function* (
         { fileId, url }: ImagePart,
@@ -144,14 +138,15 @@ export class RequestMedia extends Context.Service<
         userId: UserId
       ) {
         const field = `${param}.${part.data === null ? "file_url" : "file_data"}`
+        if (part.text !== undefined) return yield* textOf.plain(part.text, part.filename ?? "")
         if (part.data === null) {
           if (/^data:/i.test(part.url ?? "")) return yield* refused(field, dataInAddress)
           const answer = yield* fetched(part.url ?? "", field, documentBytesMax, mayFetch)
-          return yield* textOf(answer.bytes, part.filename ?? nameIn(answer), field, userId)
+          return yield* textOf.extracted(answer.bytes, part.filename ?? nameIn(answer), field, userId)
         }
         const bytes = bytesOf(part.data, false)
         if (bytes === null) return yield* refused(field, "must be base64, alone or in a data URL.")
-        return yield* textOf(bytes, part.filename ?? "", field, userId)
+        return yield* textOf.extracted(bytes, part.filename ?? "", field, userId)
       })
 
       const read: RequestMedia["Service"]["read"] = (input, caller, field = "input") => {
@@ -269,30 +264,4 @@ const makeUploaded = Effect.gen(function* () {
     (read, _id, param) =>
       Effect.catchTag(Effect.scoped(read), "FileNotFound", () => Effect.fail(new FileNotFound({ param })))
   )
-})
-
-/** The text of a document, framed. It is read as uploaded ones are. */
-const makeTextOf = Effect.gen(function* () {
-  const extraction = yield* TextExtraction
-  const random = yield* SecureRandom.SecureRandom
-
-  return Effect.fnUntraced(function* (bytes: Uint8Array, filename: string, param: string, user: UserId) {
-    if (bytes.length > documentBytesMax) {
-      return yield* refused(param, `has a document of more than ${documentBytesMax} bytes.`)
-    }
-    const file = { bytes: Stream.make(bytes), size: bytes.length, filename }
-    const { text, truncated } = yield* extraction.plainText(file).pipe(
-      Effect.flatMap((plain) =>
-        plain === null ? extraction.extract({ ...file, user }) : Effect.succeed(plain)
-      ),
-      Effect.catchTags({
-        ExtractionFailed: ({ message }) => Effect.fail(new FileUnreadable({ param, reason: message })),
-        ExtractionBusy: () => Effect.fail(new ServerBusy({ retryAfterSeconds: retrySeconds })),
-        StorageFailed: Effect.die
-      })
-    )
-    const mark = (yield* random.uuidV4()).replaceAll("-", "")
-    const shown = text.slice(0, documentCharactersMax).toWellFormed()
-    return framedDocument(filename, shown, truncated || shown.length < text.length, mark)
-  })
 })

@@ -85,6 +85,8 @@ export interface DocumentPart {
   readonly filename: string | null
   readonly data: string | null
   readonly url: string | null
+  /** Its text, in place of both. */
+  readonly text?: string
 }
 
 /** What a message may have; `/v1` knows only the parts of its own contract. */

@@ -8,8 +8,10 @@ import {
 import { Message, MessageEvent } from "../../src/api/anthropic/Message.ts"
 import type { ResponseObject } from "../../src/api/ResponseObject.ts"
 import { ItemId } from "../../src/domain/Ids.ts"
+import * as Events from "../../src/responses/Events.ts"
+import { isFinished } from "../../src/responses/EventsState.ts"
 import { itemEvents } from "../../src/responses/ItemEvents.ts"
-import { play, saidOf, Script } from "../responses/eventScripts.ts"
+import { counter, play, saidOf, Script, start, usage } from "../responses/eventScripts.ts"
 import { foldMessage } from "./messageEvents.ts"
 
 const plain: MessagesView = { thinking: null, seal: null }
@@ -92,6 +94,33 @@ describe("The rendering as Anthropic's Messages", () => {
       }
     }
   )
+
+  it("keeps the blocks apart where the model writes on while a call of its is open", () => {
+    const nextId = counter()
+    const id = nextId()
+    const called = { id, name: "f", round: "one" }
+    const [state, events] = Events.steps(
+      Events.begin(start)[0],
+      [
+        { type: "text", text: "Before." },
+        { type: "function_text", ...called, text: '{"a"' },
+        { type: "text", text: "Behind" },
+        { type: "text", text: " it." },
+        { type: "function_text", ...called, text: ":1}" },
+        { type: "function_call", ...called, arguments: '{"a":1}' },
+        { type: "finish", reason: "tool_calls", usage }
+      ],
+      nextId
+    )
+    assert(isFinished(state))
+    const all = [...Events.begin(start)[1], ...events, Events.complete(state, 1)]
+    const whole = renderMessage(Events.complete(state, 1).response, plain)
+    assert.deepStrictEqual(foldMessage(all.flatMap(makeMessagesRenderer(plain))).message, whole)
+    assert.deepStrictEqual(
+      whole.content.map((block) => (block.type === "text" ? block.text : block.type)),
+      ["Before.", "tool_use", "Behind it."]
+    )
+  })
 
   it("makes an object of any arguments, streamed and whole", () => {
     for (const [args, input] of [
