@@ -38,6 +38,7 @@ const exposedHeaders = [
   "x-response-id",
   "x-ignored-fields",
   "x-field-hints",
+  "openai-poll-after-ms",
   "retry-after",
   "x-should-retry",
   "x-token-limit-window",

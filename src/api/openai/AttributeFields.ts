@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import type { AttributeFilter } from "../../domain/FileAttributes.ts"
+import { isStorable } from "../../domain/storable.ts"
 import { StorableText } from "../../domain/StorableText.ts"
 
 /** The attributes of a file in a vector store, and what a search in vector stores asks for. */
@@ -32,13 +33,16 @@ const attributesWords =
   `an object of at most ${attributesMax} texts, numbers and booleans, whose keys have at most ${keyCharactersMax} characters and whose ` +
   `texts have at most ${textCharactersMax}`
 
-export const Attributes = Schema.Record(StorableText, Value)
+export const Attributes = Schema.Record(Schema.String, Value)
   .annotate({ expected: attributesWords })
   .check(
     Schema.makeFilter(
       (attributes) => {
         const keys = Object.keys(attributes)
-        return keys.length <= attributesMax && keys.every(({ length }) => length <= keyCharactersMax)
+        return (
+          keys.length <= attributesMax &&
+          keys.every((key) => key.length <= keyCharactersMax && isStorable(key))
+        )
       },
       {
         expected: attributesWords,

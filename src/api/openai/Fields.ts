@@ -1,5 +1,5 @@
 import { Schema, SchemaTransformation } from "effect"
-import { expectedStorable, storable } from "../../domain/storable.ts"
+import { expectedStorable, isStorable, storable } from "../../domain/storable.ts"
 import { StorableText } from "../../domain/StorableText.ts"
 import { isAllStorable } from "../CreateResponse.ts"
 
@@ -47,7 +47,10 @@ const isSmall = (pairs: { readonly [key: string]: string }): boolean => {
   return (
     entries.length <= metadataPairsMax &&
     entries.every(
-      ([key, value]) => key.length <= metadataKeyCharactersMax && value.length <= metadataValueCharactersMax
+      ([key, value]) =>
+        key.length <= metadataKeyCharactersMax &&
+        isStorable(key) &&
+        value.length <= metadataValueCharactersMax
     )
   )
 }
@@ -57,7 +60,7 @@ const metadataWords =
   `have at most ${metadataValueCharactersMax}`
 
 /** The client's own notes on an object. */
-export const Metadata = Schema.Record(StorableText, StorableText)
+export const Metadata = Schema.Record(Schema.String, StorableText)
   .annotate({ expected: metadataWords })
   .check(
     Schema.makeFilter(isSmall, {

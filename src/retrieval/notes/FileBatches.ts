@@ -59,11 +59,15 @@ const makeBatchTable = Effect.gen(function* () {
       LEFT JOIN project_files p ON p.project_id = b.project_id AND p.file_id = m.file_id
       WHERE b.id = ${id}::uuid AND b.project_id = ${projectId}::uuid GROUP BY b.id`.pipe(rowAs(BatchRow))
 
-  /** Its files that were never searchable; one that is indexed again is no more a matter of the batch. */
+  /**
+   * Its files that were never searchable; one that is indexed again is no more a matter of the batch, nor is one that was added again
+   * since. Of a batch that was cancelled there is none.
+   */
   const waiting = (projectId: ProjectId, id: FileBatchId) =>
     sql`SELECT p.file_id, f.user_id AS owner_id, m.is_new
-      FROM file_batch_files m JOIN project_files p ON p.file_id = m.file_id JOIN files f ON f.id = p.file_id
-      WHERE m.batch_id = ${id}::uuid AND p.project_id = ${projectId}::uuid
+      FROM file_batch_files m JOIN file_batches b ON b.id = m.batch_id
+        JOIN project_files p ON p.file_id = m.file_id JOIN files f ON f.id = p.file_id
+      WHERE b.cancelled_at IS NULL AND p.added_at <= b.created_at AND m.batch_id = ${id}::uuid AND p.project_id = ${projectId}::uuid
         AND p.status = 'pending' AND p.chunks IS NULL`.pipe(rowsAs(PendingRow))
 
   const markCancelled = (id: FileBatchId) =>
@@ -109,8 +113,13 @@ export const makeFileBatches = Effect.gen(function* () {
           if (role !== "owner" && removed.some(({ ownerId }) => ownerId !== userId)) {
             return yield* new NotProjectOwner()
           }
-          // The project is locked, so that they are all there.
-          yield* Effect.forEach(removed, ({ fileId }) => Effect.orDie(projects.removeFile(projectId, fileId)))
+          yield* Effect.forEach(removed, ({ fileId }) =>
+            projects.removeFile(projectId, fileId).pipe(
+              // It was deleted meanwhile.
+              Effect.catchTag("FileNotFound", () => Effect.void),
+              Effect.orDie
+            )
+          )
           if (waiting.length > 0) yield* batches.markCancelled(id)
           return yield* require(projectId, id)
         })

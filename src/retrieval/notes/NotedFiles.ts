@@ -12,6 +12,7 @@ import { Projects } from "../Projects.ts"
 import { makeCorpusTable, makeProjectTable } from "../ProjectTable.ts"
 
 const Known = Schema.Struct({ fileId: FileId })
+const Noted = Schema.Struct({ fileId: FileId, filename: Schema.String })
 
 /** Files of projects with what is noted of them. */
 export const makeNotedFiles = Effect.gen(function* () {
@@ -28,7 +29,7 @@ export const makeNotedFiles = Effect.gen(function* () {
   ) {
     const rows = yield* sql`SELECT id AS file_id FROM files
       WHERE id = ANY (${files.map(({ fileId }) => fileId)}::uuid[]) AND user_id = ${userId}::uuid
-        AND (expires_at IS NULL OR expires_at > now())`.pipe(rowsAs(Known))
+        AND (expires_at IS NULL OR expires_at > now()) FOR KEY SHARE`.pipe(rowsAs(Known))
     const own = new Set(rows.map(({ fileId }) => fileId))
     const missing = files.find(({ fileId }) => !own.has(fileId))
     if (missing !== undefined) return yield* new FileNotFound({ param: missing.param })
@@ -42,7 +43,19 @@ export const makeNotedFiles = Effect.gen(function* () {
     sql`UPDATE project_files SET attributes = given.attributes
       FROM jsonb_to_recordset(${JSON.stringify(noted)}::jsonb) AS given ("fileId" uuid, attributes jsonb)
       WHERE project_id = ${projectId}::uuid AND file_id = given."fileId"
-        AND project_files.attributes <> given.attributes RETURNING 1`
+        AND project_files.attributes <> given.attributes
+      RETURNING file_id, (SELECT filename FROM files WHERE id = file_id) AS filename`.pipe(rowsAs(Noted))
+
+  const recordNotes = Effect.fnUntraced(function* (
+    projectId: ProjectId,
+    changed: ReadonlyArray<typeof Noted.Type>
+  ) {
+    if (changed.length === 0) return
+    const project = (yield* table.lock(projectId)) ?? (yield* new ProjectNotFound())
+    for (const { fileId, filename } of changed) {
+      yield* audit.record(entryOf("project.file_note", project, { file_id: fileId, filename }))
+    }
+  })
 
   /** Adds files of the user's own; the answer is which of them are new. The user may add them, and the project is locked. */
   const addAll = Effect.fnUntraced(function* (
@@ -55,10 +68,20 @@ export const makeNotedFiles = Effect.gen(function* () {
       projectId,
       files.map(({ fileId }) => fileId)
     )
-    const noted = files.flatMap(({ attributes, fileId }) =>
-      attributes === null ? [] : { fileId, attributes }
+    // The last one of a file that is named twice.
+    const noted = new Map(
+      files.flatMap(({ attributes, fileId }) =>
+        attributes === null ? [] : [[fileId, { fileId, attributes }] as const]
+      )
     )
-    if (noted.length > 0) yield* setAttributes(projectId, noted)
+    if (noted.size > 0) {
+      const changed = yield* setAttributes(projectId, [...noted.values()])
+      const isNew = new Set(added)
+      yield* recordNotes(
+        projectId,
+        changed.filter(({ fileId }) => !isNew.has(fileId))
+      )
+    }
     return added
   })
 
@@ -81,13 +104,9 @@ export const makeNotedFiles = Effect.gen(function* () {
         membership,
         Effect.fnUntraced(function* (role) {
           const { projectId, userId } = membership
-          const { filename, ownerId } = yield* find(projectId, fileId)
+          const { ownerId } = yield* find(projectId, fileId)
           if (role !== "owner" && ownerId !== userId) return yield* new NotProjectOwner()
-          const project = (yield* table.lock(projectId)) ?? (yield* new ProjectNotFound())
-          const changed = yield* setAttributes(projectId, [{ fileId, attributes }])
-          if (changed.length > 0) {
-            yield* audit.record(entryOf("project.file_note", project, { file_id: fileId, filename }))
-          }
+          yield* recordNotes(projectId, yield* setAttributes(projectId, [{ fileId, attributes }]))
           return yield* find(projectId, fileId)
         })
       )
