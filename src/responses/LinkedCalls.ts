@@ -139,6 +139,27 @@ const movedItems = ({ call, result, thoughts }: MovedCall): ReadonlyArray<Linked
 ]
 
 /**
+ * What a model wrote behind or between its calls stands before them: servers want results directly behind the calls, in one message with
+ * all that the model said.
+ */
+const textBeforeCalls = (items: ReadonlyArray<StoredItem>): ReadonlyArray<StoredItem> => {
+  const sorted: Array<StoredItem> = []
+  /** The place of the first call of the client's functions that has no result yet. */
+  let calls: number | null = null
+  for (const item of items) {
+    if (item.type === "message" && item.role === "assistant" && calls !== null) {
+      sorted.splice(calls, 0, item)
+      calls++
+      continue
+    }
+    if (item.type === "message" || item.type === "function_call_output") calls = null
+    if (item.type === "function_call") calls ??= sorted.length
+    sorted.push(item)
+  }
+  return sorted
+}
+
+/**
  * Links the calls of the client's functions with their results, in turns that follow each other. `known` are calls of turns
  * before them. A call that nothing answers says so; a result whose call is not known stays as text.
  */
@@ -146,8 +167,9 @@ export const linkCalls = (
   turns: ReadonlyArray<ReadonlyArray<StoredItem>>,
   known: ReadonlyArray<FunctionCall> = []
 ): ReadonlyArray<LinkedTurn> => {
-  const { firstOf, moved, orphans, results } = answersIn(turns, known)
-  return turns.map((items, turn) => {
+  const ordered = turns.map(textBeforeCalls)
+  const { firstOf, moved, orphans, results } = answersIn(ordered, known)
+  return ordered.map((items, turn) => {
     const first = firstOf[turn] ?? []
     const own = items.flatMap((item): ReadonlyArray<LinkedItem> => {
       if (moved.has(item)) return []

@@ -135,4 +135,27 @@ describe("linkCalls", () => {
       "tool result 2"
     ])
   })
+
+  it("puts what the model wrote behind and between its calls before them, with all results behind", () => {
+    const turn = [
+      message(1, "user", "hi"),
+      call(2),
+      message(3, "assistant", "between"),
+      call(4),
+      message(5, "assistant", "behind"),
+      result(6, 2),
+      result(7, 4),
+      message(8, "assistant", "done")
+    ]
+    assert.deepStrictEqual(shown(messagesOfTurns([turn])), [
+      "user hi",
+      "between",
+      "behind",
+      "call",
+      "call",
+      "tool result 2",
+      "tool result 4",
+      "done"
+    ])
+  })
 })
