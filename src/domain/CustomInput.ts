@@ -1,64 +1,80 @@
 import { Option, Schema } from "effect"
 import { joinPiece } from "./storable.ts"
 
-/** The input of custom tools, which is a text: models that know only JSON give it as the one argument `input`. */
+/** The input of tools that take a text: models that know only JSON give it as the one argument `input`. */
 
 const head = /^\s*\{\s*"input"\s*:\s*"/
 /** The text begins within so many characters, or it is read at the end. */
 const headCharactersMax = 256
 
-const plain = /[^"\\\p{Cc}]+|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/uy
-
-/** The beginning of the inside of a JSON string that is complete so far. */
-const wholeBeginning = (inside: string): string => {
-  plain.lastIndex = 0
-  let end = 0
-  while (plain.test(inside)) end = plain.lastIndex
-  return inside.slice(0, end)
-}
+const simpleEscape = String.raw`["\\/bfnrt]`
+const unicodeEscape = "u[0-9a-fA-F]{4}"
+/** Characters as they are, an escape, or a backslash that begins none; not one that more characters could make an escape. */
+const piece = new RegExp(
+  String.raw`[^"\\]+|\\(?:${simpleEscape}|${unicodeEscape}|(?!u[0-9a-fA-F]{0,3}$|$))`,
+  "y"
+)
+const escapes = new RegExp(String.raw`\\(?:${simpleEscape}|${unicodeEscape})`, "g")
 
 const decodeString = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.String))
 const decodeInput = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ input: Schema.String })))
 
+/** What is complete of the inside of a JSON string. */
+const completeIn = (inside: string): string => {
+  piece.lastIndex = 0
+  let end = 0
+  while (piece.test(inside)) end = piece.lastIndex
+  return inside.slice(0, end)
+}
+
 /** The arguments that stand for an input. */
 export const argumentsOf = (input: string): string => JSON.stringify({ input })
 
-/** Reads the text out of arguments that come in pieces: as much of it as is sure, whatever the pieces are. */
+/** Reads the text out of arguments that come in pieces, whatever the pieces are. */
 export const makeInputReader = () => {
   let all = ""
+  /** What can't be read yet: a head, or an escape that isn't complete. */
   let unread = ""
   let carry = ""
   let given = ""
-  let isInside = false
+  let at: "head" | "inside" | "behind" | "other" = "head"
 
-  const read = (piece: string): string => {
-    unread += piece
-    if (!isInside) {
+  const read = (more: string): string => {
+    if (at === "behind" || at === "other") return ""
+    unread += more
+    if (at === "head") {
       const found = head.exec(unread.slice(0, headCharactersMax))
-      if (found === null) return ""
-      isInside = true
+      if (found === null) {
+        if (unread.length >= headCharactersMax) at = "other"
+        return ""
+      }
+      at = "inside"
       unread = unread.slice(found[0].length)
     }
-    const whole = wholeBeginning(unread)
-    unread = unread.slice(whole.length)
-    const joined = joinPiece(carry, decodeString(`"${whole}"`))
+    const complete = completeIn(unread)
+    unread = unread.slice(complete.length)
+    if (unread.startsWith('"')) at = "behind"
+    const joined = joinPiece(
+      carry,
+      complete.replace(escapes, (one) => decodeString(`"${one}"`))
+    )
     carry = joined.carry
     return joined.text
   }
 
   return {
     /** What a piece of the arguments adds to the text. */
-    write: (piece: string): string => {
-      all += piece
-      const text = read(piece)
+    write: (more: string): string => {
+      all += more
+      const text = read(more)
       given += text
       return text
     },
     /** The rest of the text, once the arguments are whole. Of arguments that are none, what they say is the text. */
     end: (): string => {
-      const input = Option.getOrNull(decodeInput(all))?.input
-      if (input !== undefined && input.startsWith(given)) return input.slice(given.length)
-      return given === "" ? all : carry + unread
+      if (at === "inside") return carry + unread
+      if (at === "behind") return carry
+      return Option.match(decodeInput(all), { onNone: () => all, onSome: ({ input }) => input })
     }
   }
 }

@@ -41,8 +41,16 @@ describe("the input of a custom tool", () => {
 
   it("leaves as it is written, and not at the end", () => {
     assert.deepStrictEqual(inPieces('{"input":"ab\\n\\u00e4c"}', 4), ["", "", "ab", "\n", "ä", "c", ""])
-    assert.strictEqual(inputOf("plain words"), "plain words")
-    assert.strictEqual(inputOf('{"input":"cut'), "cut")
-    assert.strictEqual(inputOf('{"input":"a\nb"}'), 'a\nb"}')
+    for (const [args, text] of [
+      ["plain words", "plain words"],
+      ['{"input":"cut', "cut"],
+      ['{"input":"cut\\u12', "cut\\u12"],
+      ['{"input":"a\nb"}', "a\nb"],
+      ['{"input":"a\\x"}', "a\\x"],
+      ['{"input":"a"} and more', "a"],
+      ['{"other":1,"input":"a"}', "a"],
+      [`{"input":${" ".repeat(300)}"a"}`, "a"]
+    ] as const)
+      assert.strictEqual(inputOf(args), text)
   })
 })
