@@ -23,7 +23,7 @@ const Operation = Schema.Union([
   Schema.Struct({
     type: Schema.Literals(["create_file", "update_file"]),
     path: Schema.String,
-    diff: Schema.String
+    diff: Schema.optionalKey(Schema.String)
   })
 ])
 
@@ -81,7 +81,12 @@ const asMachine = (call: FunctionCall, kind: CallKind): Item | null => {
     case "apply_patch":
       return Option.match(readOperation(args), {
         onNone: () => null,
-        onSome: (operation) => ({ ...common, type: "apply_patch_call", operation })
+        onSome: (operation) => ({
+          ...common,
+          type: "apply_patch_call",
+          operation:
+            operation.type === "delete_file" ? operation : { ...operation, diff: operation.diff ?? "" }
+        })
       })
     default:
       return null

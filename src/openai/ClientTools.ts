@@ -143,9 +143,12 @@ const toolsIn = (tool: Tool, param: string): ReadonlyArray<ClientTool> => {
   }
 }
 
-/** All that the client runs. `name` names the list in errors. */
-export const clientTools = (tools: ReadonlyArray<Tool>, name = "tools"): ReadonlyArray<ClientTool> =>
-  tools.flatMap((tool, index) => toolsIn(tool, `${name}[${index}]`))
+/** All that the client runs. `name` names the list in errors, in which the tools begin at `from`. */
+export const clientTools = (
+  tools: ReadonlyArray<Tool>,
+  name = "tools",
+  from = 0
+): ReadonlyArray<ClientTool> => tools.flatMap((tool, index) => toolsIn(tool, `${name}[${from + index}]`))
 
 /** What the calls of these tools stand for. */
 export const kindsOf = (tools: ReadonlyArray<Tool>): CallKinds =>

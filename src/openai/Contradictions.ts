@@ -1,5 +1,13 @@
 import type { CreateBody, Item } from "../api/openai/CreateBody.ts"
-import { isUnserved, type Tool } from "../api/openai/Tools.ts"
+import {
+  hasOneSearch,
+  isFew,
+  isShort,
+  isUnserved,
+  type Tool,
+  toolsCharactersMax,
+  toolsMax
+} from "../api/openai/Tools.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
 import { isWebSearch, toolsOf } from "./ToolReading.ts"
 
@@ -85,6 +93,16 @@ const choiceProblem = (body: CreateBody): InvalidRequest | null => {
   return missing < 0 ? null : noTool(`tool_choice.tools[${missing}]`, "a tool", "add it, or leave it out")
 }
 
+/** Why the tools with those that the input adds can't be taken; each list alone could. */
+const toolsProblem = (body: CreateBody): InvalidRequest | null => {
+  const tools = toolsOf(body)
+  if (tools === body.tools) return null
+  if (!isFew(tools)) return invalid("input", `adds tools to more than ${toolsMax} in all.`)
+  if (!isShort(tools))
+    return invalid("input", `adds tools to more than ${toolsCharactersMax} characters as JSON.`)
+  return hasOneSearch(tools) ? null : invalid("input", "adds a second file_search tool.")
+}
+
 /** A request goes on from one place. The fields may be those of a message that was not read yet. */
 export const namedTwice = ({
   conversation,
@@ -103,4 +121,4 @@ export const namedTwice = ({
 
 /** Null if a request can be honoured. */
 export const contradictionIn = (body: CreateBody): InvalidRequest | null =>
-  namedTwice(body) ?? problemOfItems(body.input, "input") ?? choiceProblem(body)
+  namedTwice(body) ?? problemOfItems(body.input, "input") ?? toolsProblem(body) ?? choiceProblem(body)

@@ -15,6 +15,7 @@ import { ignoredHeader } from "./IgnoredParts.ts"
 import { makeJobReading, renderJob } from "./JobRendering.ts"
 import { readRequest } from "./RequestReading.ts"
 import { Sealing } from "./Sealing.ts"
+import { toolsOf } from "./ToolReading.ts"
 
 /** Requests for responses that are made apart from them. */
 
@@ -75,7 +76,11 @@ export const makeCreate = Effect.fnUntraced(function* ({ isDeleted, show, stream
 
   /** The job of a request; one whose response was deleted is none any more. */
   const submit = Effect.fnUntraced(function* (body: CreateBody, key: string | null) {
-    const asked = { kind: "profile", request: yield* Effect.orDie(encodeBody(body)) } as const
+    // A reader of the job may see it without its input, which may add tools.
+    const { tools } = body
+    const all = toolsOf(body)
+    const whole = all === tools || all.length === 0 ? body : { ...body, tools: all }
+    const asked = { kind: "profile", request: yield* Effect.orDie(encodeBody(whole)) } as const
     const isBackground = body.background === true
     const job = yield* background.submit(asked, isBackground, key)
     if (!(yield* isDeleted(job))) return job

@@ -113,6 +113,12 @@ const afterAdded = (index: number, item: Item): Array<ProfileEventBody> =>
       }))
     : []
 
+/** An item that is shown only once it is whole, before its deltas. */
+const unwritten = (item: Item): Item =>
+  item.type === "function_call"
+    ? { ...item, status: "in_progress", arguments: "" }
+    : { ...item, status: "in_progress" }
+
 const begin = (index: number, item: Item): ReadonlyArray<ProfileEventBody> => [
   { type: "response.output_item.added", output_index: index, item },
   ...afterAdded(index, item)
@@ -187,9 +193,7 @@ const makeItemRenderer = (view: View) => {
         const item = renderItem(one.item, view)
         if (item === null) return []
         // One that is shown only once it is whole begins here.
-        const begun = has(one.output_index)
-          ? []
-          : begin(take(one.output_index), { ...item, status: "in_progress" })
+        const begun = has(one.output_index) ? [] : begin(take(one.output_index), unwritten(item))
         const ended = { index: place(one.output_index), item }
         if (item.type !== "message") return [...begun, ...calls.rest(one.output_index, item), ...end(ended)]
         held = ended

@@ -103,8 +103,8 @@ const requestOf = (body: CreateBody, input: ResponseRequest["input"]): ResponseR
 })
 
 const shownOf = (body: CreateBody): Shown => ({
-  webSearch: hasWebSearch(body.tools ?? []),
-  fileSearch: (body.tools ?? []).some(({ type }) => type === "file_search"),
+  webSearch: hasWebSearch(toolsOf(body)),
+  fileSearch: toolsOf(body).some(({ type }) => type === "file_search"),
   results: (body.include ?? []).includes("file_search_call.results"),
   encrypted: (body.include ?? []).includes("reasoning.encrypted_content")
 })

@@ -88,8 +88,9 @@ export const ResponsesHandlers = HttpApiBuilder.group(
       })
     }, enveloped)
     /** What isn't stored continues no turn, so that it waits for no other request. */
-    const countInput = Effect.fnUntraced(function* ({ payload, request: incoming }: CreateRequest) {
+    const countInput = Effect.fnUntraced(function* ({ payload: given, request: incoming }: CreateRequest) {
       yield* refuseKey(incoming)
+      const payload = yield* withOwnTools(given, incoming)
       const contradiction = contradictionIn(payload)
       if (contradiction !== null) return yield* contradiction
       const { userId } = yield* CurrentUser

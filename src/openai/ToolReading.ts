@@ -18,14 +18,21 @@ export const toolsOf = ({ input, tools }: Pick<CreateBody, "input" | "tools">): 
   const added =
     typeof input === "string"
       ? []
-      : input.flatMap((item) => ("tools" in item && Array.isArray(item.tools) ? item.tools : []))
+      : input.flatMap((item) =>
+          item.type === "additional_tools" || item.type === "tool_search_output" ? item.tools : []
+        )
   if (added.length === 0) return tools ?? []
   const all = [...(tools ?? []), ...added]
   // A client may add a tool again.
   const last = new Map(clientTools(all).map(({ spec }) => [spec.name, spec.param]))
-  const isLast = (tool: Tool, index: number) =>
-    clientTools([tool], "").every(({ spec }) => last.get(spec.name)?.startsWith(`tools[${index}]`) === true)
-  return all.filter(isLast)
+  const isLast = (spec: ToolSpec) => last.get(spec.name) === spec.param
+  return all.flatMap((tool, index) => {
+    const own = clientTools([tool], "tools", index)
+    if (own.every(({ spec }) => isLast(spec))) return [tool]
+    if (tool.type !== "namespace") return []
+    const members = tool.tools.filter((_, at) => own.some(({ spec }, place) => place === at && isLast(spec)))
+    return members.length === 0 ? [] : [{ ...tool, tools: members }]
+  })
 }
 
 const noTools: ReadonlySet<ToolName> = new Set<ToolName>()
@@ -71,6 +78,7 @@ export const chosenTools = (body: CreateBody): Chosen => {
   const tools = toolsOf(body)
   const functions = clientTools(tools).map(({ spec }) => spec)
   const all = { functions, ownTools: ownToolsOf(own, tools, functions) }
+  const mayReadWeb = own !== "off" && !isOffline(tools)
   if (choice == null) return all
   if (choice === "none") return { toolChoice: choice, functions, ownTools: noTools }
   // A client that demands a call waits for one of its own functions.
@@ -78,7 +86,7 @@ export const chosenTools = (body: CreateBody): Chosen => {
     return {
       toolChoice: choice,
       functions,
-      ownTools: hasWebSearch(tools) && !isOffline(tools) ? webTools : noTools
+      ownTools: hasWebSearch(tools) && mayReadWeb ? webTools : noTools
     }
   if (typeof choice === "string") return { ...all, toolChoice: choice }
   if (choice.type === "allowed_tools") {
@@ -86,10 +94,11 @@ export const chosenTools = (body: CreateBody): Chosen => {
     return {
       toolChoice: choice.mode,
       functions: functions.filter(({ name }) => allowed.has(name)),
-      ownTools: hasWebSearch(choice.tools) ? webTools : noTools
+      ownTools: hasWebSearch(choice.tools) && mayReadWeb ? webTools : noTools
     }
   }
-  if (isWebSearch(choice.type)) return { ...all, ownTools: webTools, toolChoice: { name: "web_search" } }
+  if (isWebSearch(choice.type))
+    return { ...all, ownTools: mayReadWeb ? webTools : noTools, toolChoice: { name: "web_search" } }
   const name = calledName(choice)
   // The search of files always comes before the answer.
   return name === undefined ? all : { ...all, toolChoice: { name } }

@@ -220,7 +220,46 @@ layer(TestApp.layer(), { excludeTestServices: true })("tools that a client runs"
             ["computer", "", 1]
           ]
         )
+
+        const named = (name: string) => ({ ...weather, name })
+        const found = (...names: ReadonlyArray<string>) => ({
+          type: "tool_search_output",
+          tools: [{ type: "namespace", name: "mcp", tools: names.map(named) }]
+        })
+        yield* answering
+        yield* post({ input: [{ role: "user", content: "Go" }, found("x", "y"), found("x", "z")] })
+        assert.deepStrictEqual([...(yield* offered)].toSorted(), ["mcp__x", "mcp__y", "mcp__z"])
+        const many = Array.from({ length: 300 }, (_, index) => named(`f${index}`))
+        const others = many.map(({ name, ...one }) => ({ ...one, name: `g${name}` }))
+        const added = [many, others].map((tools) => ({ type: "additional_tools", tools }))
+        const refused = errorOf(yield* post({ input: [{ role: "user", content: "Go" }, ...added] }), 400)
+        assert.include(refused.message, "512")
+        yield* answering
+        yield* post({
+          input: "Go",
+          own_tools: "off",
+          tools: [weather, { type: "web_search", external_web_access: false }],
+          tool_choice: { type: "allowed_tools", mode: "auto", tools: [{ type: "web_search" }] }
+        })
+        assert.deepStrictEqual(yield* offered, [])
       })
+  )
+
+  it.effect("are known to the stream of a request with a key, however long the input is that adds them", () =>
+    Effect.gen(function* () {
+      yield* calling(["note", '{"input":"x"}'])
+      const input = [
+        { role: "user", content: "w ".repeat(40_000) },
+        { type: "additional_tools", tools: [{ type: "custom", name: "note" }] }
+      ]
+      const reply = yield* post({ input, stream: true }, { headers: { "idempotency-key": "long" } })
+      const { whole } = assertProfileGrammar(framesIn(reply.text))
+      assert.deepStrictEqual(
+        whole?.output.map(({ type }) => type),
+        ["custom_tool_call"]
+      )
+      assert.lengthOf(whole?.tools ?? [], 1)
+    })
   )
 
   it.effect("are offered without the service's own, unless the client asks for these", () =>

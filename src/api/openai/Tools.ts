@@ -8,9 +8,9 @@ import { givenId } from "./ProfileIds.ts"
 
 /** The tools that a request may have, and the choice among them. */
 
-const toolsMax = 512
+export const toolsMax = 512
 /** Of all tools together, as JSON. */
-const toolsCharactersMax = 1024 * 1024
+export const toolsCharactersMax = 1024 * 1024
 
 const FunctionTool = Schema.Struct({
   type: Schema.Literal("function"),
@@ -158,7 +158,7 @@ const namesOf = (tool: Tool): ReadonlyArray<string> => {
 
 const countOf = (tool: Tool): number => (tool.type === "namespace" ? tool.tools.length : 1)
 
-const hasOneSearch = (tools: ReadonlyArray<Tool>): boolean =>
+export const hasOneSearch = (tools: ReadonlyArray<Tool>): boolean =>
   tools.filter(({ type }) => type === "file_search").length <= 1
 
 const hasOwnNames = (tools: ReadonlyArray<Tool>): boolean => {
@@ -166,10 +166,11 @@ const hasOwnNames = (tools: ReadonlyArray<Tool>): boolean => {
   return new Set(names).size === names.length
 }
 
-const isFew = (tools: ReadonlyArray<Tool>): boolean =>
+export const isFew = (tools: ReadonlyArray<Tool>): boolean =>
   tools.reduce((sum, tool) => sum + countOf(tool), 0) <= toolsMax
 
-const isShort = (tools: ReadonlyArray<Tool>): boolean => JSON.stringify(tools).length <= toolsCharactersMax
+export const isShort = (tools: ReadonlyArray<Tool>): boolean =>
+  JSON.stringify(tools).length <= toolsCharactersMax
 
 export const Tools = Schema.Array(inSteps(Tool)).check(
   Schema.makeFilter(hasOneSearch, { expected: "a list with one file_search tool at most" }),
