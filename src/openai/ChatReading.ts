@@ -210,6 +210,14 @@ const boundOf = ({ max_completion_tokens, max_tokens }: ChatBody): number | null
   return bounds.length === 0 ? null : Math.min(...bounds)
 }
 
+const namedAgain = ({ tools }: ChatBody): InvalidRequest | null => {
+  const names = new Set<string>()
+  const again = (tools ?? []).findIndex(({ function: { name } }) => names.size === names.add(name).size)
+  return again < 0
+    ? null
+    : invalid(`tools[${again}].function.name`, "is that of another tool. Give each its own.")
+}
+
 /** A conversation goes on after one answer. */
 const storedChoices = ({ n, store }: ChatBody): InvalidRequest | null =>
   store === true && (n ?? 1) > 1
@@ -220,7 +228,7 @@ export const readChat = (body: ChatBody): Result.Result<ReadChat, InvalidRequest
   Result.flatMap(withTools(body), readToolChat)
 
 const readToolChat = (body: ChatWithTools): Result.Result<ReadChat, InvalidRequest> => {
-  const problem = problemOf(body.messages) ?? storedChoices(body)
+  const problem = problemOf(body.messages) ?? namedAgain(body) ?? storedChoices(body)
   if (problem !== null) return Result.fail(problem)
   const model = namedModel(body)
   const placed = body.messages.flatMap((message, index) =>

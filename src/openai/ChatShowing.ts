@@ -48,7 +48,11 @@ const inChatNames =
     if (!param) return error
     const name =
       chatNames.get(param) ??
-      param.replace(/^input\[(\d+)\]/, (_, index: string) => paths[Number(index)] ?? "messages")
+      param.replace(
+        /^input\[(\d+)\](\.output)?/,
+        (_, index: string, output: string | undefined) =>
+          (paths[Number(index)] ?? "messages") + (output === undefined ? "" : ".content")
+      )
     return { ...error, param: name, message: message.replaceAll(`\`${param}\``, `\`${name}\``) }
   }
 

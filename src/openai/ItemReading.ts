@@ -2,9 +2,11 @@ import { Effect, Predicate } from "effect"
 import { isUnservedItem } from "../api/openai/CallItems.ts"
 import type { Item } from "../api/openai/CreateBody.ts"
 import type { Detail, Part } from "../api/openai/Parts.ts"
+import { shownId } from "../api/openai/ProfileIds.ts"
 import { flatName } from "../api/openai/Tools.ts"
 import { argumentsOf } from "../domain/CustomInput.ts"
 import type { ImageDetail } from "../domain/ModelCall.ts"
+import { callIdOf } from "../responses/CallItems.ts"
 import type { RequestEntry, RequestPart } from "../responses/ResponseRequest.ts"
 import type { UserSealing } from "./Sealing.ts"
 
@@ -89,6 +91,12 @@ export const resultEntry = (call_id: string, output: string | ReadonlyArray<Requ
     : { type, call_id, parts: output }
 }
 
+/** A result may name its call by the id of the call's item. */
+const shellCallId = (id: string): string => {
+  const prefix = shownId("localShellCall", "")
+  return id.startsWith(prefix) ? callIdOf(id.slice(prefix.length)) : id
+}
+
 const outputEntry = (item: TypeOf<"_output">): RequestEntry => {
   switch (item.type) {
     case "function_call_output":
@@ -98,7 +106,7 @@ const outputEntry = (item: TypeOf<"_output">): RequestEntry => {
         typeof item.output === "string" ? item.output : item.output.map(partOf)
       )
     case "local_shell_call_output":
-      return resultEntry(item.call_id ?? item.id ?? "", item.output)
+      return resultEntry(item.call_id ?? shellCallId(item.id ?? ""), item.output)
     case "shell_call_output":
       return resultEntry(
         item.call_id,
@@ -170,9 +178,21 @@ const entryOf = (item: Item, { open }: UserSealing): RequestEntry => {
   }
 }
 
+/** The ids of calls that the model didn't write to their end: neither they nor results of them say anything. */
+const cutCalls = (items: ReadonlyArray<Item>): ReadonlySet<unknown> =>
+  new Set(
+    items.flatMap((item) =>
+      item.type === "function_call" && item.status === "incomplete" ? [item.call_id] : []
+    )
+  )
+
 /** Each entry is an operation of its own, for much may have to be decrypted. */
-export const entriesOf = (items: ReadonlyArray<Item>, sealing: UserSealing) =>
-  Effect.forEach(items, (item) => Effect.sync(() => entryOf(item, sealing)))
+export const entriesOf = (items: ReadonlyArray<Item>, sealing: UserSealing) => {
+  const cut = cutCalls(items)
+  return Effect.forEach(items, (item) =>
+    Effect.sync(() => ("call_id" in item && cut.has(item.call_id) ? nothing : entryOf(item, sealing)))
+  )
+}
 
 /** The places of the items that say nothing to a model. */
 export const unservedIn = (items: ReadonlyArray<Item>): ReadonlyArray<string> =>

@@ -57,7 +57,8 @@ export interface FunctionText {
   readonly text: string
 }
 
-const callIdOf = (id: ItemId): string => `call_${id.replaceAll("-", "").slice(-callIdDigits)}`
+/** The id by which the client's result refers to a call, by that of its item. */
+export const callIdOf = (id: string): string => `call_${id.replaceAll("-", "").slice(-callIdDigits)}`
 
 /** The item of a call that the client runs, while the model writes it. */
 export const begunFunction = ({ id, name }: FunctionText): FunctionCall => ({

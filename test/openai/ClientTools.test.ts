@@ -262,6 +262,38 @@ layer(TestApp.layer(), { excludeTestServices: true })("tools that a client runs"
     })
   )
 
+  it.effect(
+    "may have results that name the item of a shell call, and calls that were cut are left out with theirs",
+    () =>
+      Effect.gen(function* () {
+        const user = { role: "user", content: "Go" }
+        yield* calling(["local_shell", '{"command":["ls"]}'])
+        const [made] = (yield* decode((yield* post({ input: "Go", tools })).text)).output
+        assert(made?.type === "local_shell_call")
+        const cut = {
+          type: "function_call",
+          call_id: "cut",
+          name: "weather",
+          arguments: '{"a',
+          status: "incomplete"
+        }
+        yield* answering
+        const reply = yield* post({
+          input: [
+            user,
+            made,
+            { type: "local_shell_call_output", id: made.id, output: "files" },
+            cut,
+            { type: "function_call_output", call_id: "cut", output: "aborted" }
+          ],
+          tools
+        })
+        assert.strictEqual(reply.status, 200, reply.text)
+        const results = (yield* lastAsked).messages.flatMap((one) => (one.role === "tool" ? [one.text] : []))
+        assert.deepStrictEqual(results, ["files"])
+      })
+  )
+
   it.effect("are offered without the service's own, unless the client asks for these", () =>
     Effect.gen(function* () {
       const cases = [

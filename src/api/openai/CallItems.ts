@@ -16,6 +16,7 @@ export const CallId = StorableText.check(
 const FunctionCall = Schema.Struct({
   type: Schema.Literal("function_call"),
   call_id: CallId,
+  status: maybe(Label),
   name: StorableText,
   namespace: maybe(StorableText),
   arguments: StorableText
