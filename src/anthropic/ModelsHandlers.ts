@@ -1,11 +1,9 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { AnthropicApi, type ModelInfo } from "../api/anthropic/AnthropicApi.ts"
-import { CurrentUser } from "../domain/Account.ts"
 import { ModelNotFound } from "../domain/Errors.ts"
 import { envelopedAs } from "../http/ErrorBoundary.ts"
-import { Policy } from "../plans/Policy.ts"
-import { Router } from "../routing/Router.ts"
+import { makePermittedModels } from "../http/PermittedModels.ts"
 import { inMessagesWords } from "./MessagesWording.ts"
 
 const modelInfo = (id: string, inputTokens: number | null, outputTokens: number | null): ModelInfo => ({
@@ -26,20 +24,12 @@ export const ModelsHandlers = HttpApiBuilder.group(
   AnthropicApi,
   "models",
   Effect.fn(function* (handlers) {
-    const router = yield* Router
-    const policy = yield* Policy
+    const models = yield* makePermittedModels
 
-    const permitted = Effect.gen(function* () {
-      const { plan } = yield* CurrentUser
-      const { model } = yield* policy.permissions(plan)
-      const known = (yield* router.models).filter(({ id }) => model(id))
-      return [
-        auto,
-        ...known.map(({ contextWindow, id, maxOutputTokens }) =>
-          modelInfo(id, contextWindow, maxOutputTokens)
-        )
-      ]
-    })
+    const permitted = Effect.map(models, (known) => [
+      auto,
+      ...known.map(({ contextWindow, id, maxOutputTokens }) => modelInfo(id, contextWindow, maxOutputTokens))
+    ])
 
     const list = Effect.map(permitted, (data) => ({
       data,

@@ -2,11 +2,9 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import type { ModelObject } from "../api/openai/ModelObject.ts"
 import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
-import { CurrentUser } from "../domain/Account.ts"
 import { ModelNotFound } from "../domain/Errors.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
-import { Policy } from "../plans/Policy.ts"
-import { Router } from "../routing/Router.ts"
+import { makePermittedModels } from "../http/PermittedModels.ts"
 
 const modelObject = (id: string, owner: string): ModelObject => ({
   id,
@@ -22,15 +20,12 @@ export const ModelsHandlers = HttpApiBuilder.group(
   OpenAiApi,
   "models",
   Effect.fn(function* (handlers) {
-    const router = yield* Router
-    const policy = yield* Policy
+    const models = yield* makePermittedModels
 
-    const permitted = Effect.gen(function* () {
-      const { plan } = yield* CurrentUser
-      const { model } = yield* policy.permissions(plan)
-      const known = (yield* router.models).filter(({ id }) => model(id))
-      return [auto, ...known.map(({ id, provider }) => modelObject(id, provider))]
-    })
+    const permitted = Effect.map(models, (known) => [
+      auto,
+      ...known.map(({ id, provider }) => modelObject(id, provider))
+    ])
 
     const one = Effect.fnUntraced(function* (name: string) {
       const found = (yield* permitted).find(({ id }) => id === name)
