@@ -72,7 +72,7 @@ interface NewFile {
 }
 
 /** Who the caller is, what the plan permits, and the proof of a membership: what every request begins with. */
-const makeEntry = Effect.gen(function* () {
+export const makeEntry = Effect.gen(function* () {
   const policy = yield* Policy
 
   const permitted = Effect.gen(function* () {

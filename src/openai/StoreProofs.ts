@@ -1,8 +1,7 @@
 import { Effect } from "effect"
-import { CurrentUser } from "../domain/Account.ts"
 import { NotProjectOwner, ProjectNotFound } from "../domain/Errors.ts"
 import type { ProjectId } from "../domain/Ids.ts"
-import { makeAnswered } from "../http/ProjectsHandlers.ts"
+import { makeAnswered, makeEntry } from "../http/ProjectsHandlers.ts"
 import { Policy } from "../plans/Policy.ts"
 
 const param = "vector_store_id"
@@ -18,18 +17,7 @@ export const makeStoreProofs = Effect.gen(function* () {
   const policy = yield* Policy
   const answered = yield* makeAnswered
 
-  const permitted = Effect.gen(function* () {
-    const caller = yield* CurrentUser
-    const { operation } = yield* policy.permissions(caller.plan)
-    const denial = operation("projects", "")
-    return denial === null ? caller : yield* denial
-  })
-
-  const creator = Effect.gen(function* () {
-    const { plan, userId } = yield* permitted
-    const denial = (yield* policy.permissions(plan)).operation("create_projects", "")
-    return denial === null ? userId : yield* denial
-  })
+  const { creator, permitted } = yield* makeEntry
 
   const memberOf = (id: ProjectId) =>
     Effect.flatMap(permitted, ({ userId }) => policy.project(userId, id, param))
