@@ -4,12 +4,11 @@ import {
   isFew,
   isShort,
   isUnserved,
-  type Tool,
   toolsCharactersMax,
   toolsMax
 } from "../api/openai/Tools.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
-import { isWebSearch, toolsOf } from "./ToolReading.ts"
+import { isWebSearch, type Tools, toolsOf } from "./ToolReading.ts"
 
 /** Why a request can't be honoured though each of its fields could. */
 
@@ -65,7 +64,7 @@ const unserved = (name: string) =>
 
 const isOffered = (
   { name, namespace, type }: { readonly type: string; readonly name?: string; readonly namespace?: string },
-  offered: ReadonlyArray<Tool>
+  offered: Tools
 ): boolean =>
   // The service's own search of the web needs no declaration.
   isWebSearch(type) ||
@@ -77,10 +76,8 @@ const isOffered = (
     return tool.type === type && ((tool.type !== "function" && tool.type !== "custom") || tool.name === name)
   })
 
-const choiceProblem = (body: CreateBody): InvalidRequest | null => {
-  const { tool_choice: choice } = body
+const choiceProblem = (choice: CreateBody["tool_choice"], offered: Tools): InvalidRequest | null => {
   if (choice == null) return null
-  const offered = toolsOf(body)
   if (choice === "required" && offered.length > 0 && offered.every(isUnserved))
     return unserved(`a call of ${String(offered[0]?.given["type"])}`)
   if (typeof choice === "string") return null
@@ -94,9 +91,8 @@ const choiceProblem = (body: CreateBody): InvalidRequest | null => {
 }
 
 /** Why the tools with those that the input adds can't be taken; each list alone could. */
-const toolsProblem = (body: CreateBody): InvalidRequest | null => {
-  const tools = toolsOf(body)
-  if (tools === body.tools) return null
+const toolsProblem = (given: CreateBody["tools"], tools: Tools): InvalidRequest | null => {
+  if (tools === given) return null
   if (!isFew(tools)) return invalid("input", `adds tools to more than ${toolsMax} in all.`)
   if (!isShort(tools))
     return invalid("input", `adds tools to more than ${toolsCharactersMax} characters as JSON.`)
@@ -120,5 +116,12 @@ export const namedTwice = ({
       )
 
 /** Null if a request can be honoured. */
-export const contradictionIn = (body: CreateBody): InvalidRequest | null =>
-  namedTwice(body) ?? problemOfItems(body.input, "input") ?? toolsProblem(body) ?? choiceProblem(body)
+export const contradictionIn = (body: CreateBody): InvalidRequest | null => {
+  const tools = toolsOf(body)
+  return (
+    namedTwice(body) ??
+    problemOfItems(body.input, "input") ??
+    toolsProblem(body.tools, tools) ??
+    choiceProblem(body.tool_choice, tools)
+  )
+}

@@ -9,7 +9,7 @@ import { ignoredHints } from "./IgnoredParts.ts"
 import { entriesOf, unservedIn } from "./ItemReading.ts"
 import type { Shown, View } from "./ItemRendering.ts"
 import { sealingOnce, type UserSealing } from "./Sealing.ts"
-import { chosenTools, fileSearchOf, hasWebSearch, toolsOf, unservedTools } from "./ToolReading.ts"
+import { chosenTools, fileSearchOf, hasWebSearch, type Tools, toolsOf, unservedTools } from "./ToolReading.ts"
 
 /** From the body of a request to what the core understands, and to what its response repeats. */
 
@@ -59,9 +59,8 @@ const answerOptions = (body: CreateBody, toolChoice: ToolChoice | undefined): An
 export const namedModel = ({ model }: Pick<CreateBody, "model">): string | null =>
   model === "auto" ? null : model || null
 
-const demandsOf = (body: CreateBody): Demands => {
-  const tools = toolsOf(body)
-  const { functions, ownTools, toolChoice } = chosenTools(body)
+const demandsOf = (body: CreateBody, tools: Tools): Demands => {
+  const { functions, ownTools, toolChoice } = chosenTools(body, tools)
   return {
     ...given({
       model: namedModel(body),
@@ -102,9 +101,9 @@ const requestOf = (body: CreateBody, input: ResponseRequest["input"]): ResponseR
   })
 })
 
-const shownOf = (body: CreateBody): Shown => ({
-  webSearch: hasWebSearch(toolsOf(body)),
-  fileSearch: toolsOf(body).some(({ type }) => type === "file_search"),
+const shownOf = (body: CreateBody, tools: Tools): Shown => ({
+  webSearch: hasWebSearch(tools),
+  fileSearch: tools.some(({ type }) => type === "file_search"),
   results: (body.include ?? []).includes("file_search_call.results"),
   encrypted: (body.include ?? []).includes("reasoning.encrypted_content")
 })
@@ -138,7 +137,7 @@ const echoedTool = (tool: Tool): Echo["tools"][number] => {
 const echoedChoice = (choice: CreateBody["tool_choice"]): unknown =>
   typeof choice === "object" && choice?.type === "unserved" ? { type: choice.demanded } : (choice ?? "auto")
 
-const echoOf = (body: CreateBody): Echo => ({
+const echoOf = (body: CreateBody, tools: Tools): Echo => ({
   background: body.background ?? false,
   frequency_penalty: body.frequency_penalty ?? 0,
   max_tool_calls: body.max_tool_calls ?? null,
@@ -155,7 +154,7 @@ const echoOf = (body: CreateBody): Echo => ({
   temperature: body.temperature ?? 1,
   text: { format: echoedFormat(body.text?.format), ...given({ verbosity: body.text?.verbosity }) },
   tool_choice: echoedChoice(body.tool_choice),
-  tools: toolsOf(body).map(echoedTool),
+  tools: tools.map(echoedTool),
   top_logprobs: 0,
   top_p: body.top_p ?? 1,
   truncation: body.truncation ?? "auto",
@@ -171,11 +170,11 @@ export const readRequest = Effect.fnUntraced(function* (body: CreateBody, sealin
     body,
     typeof input === "string" ? textInput(input) : yield* entriesOf(input, sealing)
   )
-  const asked = { echo: echoOf(body), shown: shownOf(body) }
   const tools = toolsOf(body)
+  const asked = { echo: echoOf(body, tools), shown: shownOf(body, tools) }
   return {
     request,
-    demands: { ...demandsOf(body), echo: asked },
+    demands: { ...demandsOf(body, tools), echo: asked },
     view: {
       ...asked,
       kinds: kindsOf(tools),

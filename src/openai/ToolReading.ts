@@ -73,9 +73,10 @@ const calledName = (named: {
 }
 
 /** The choice as a provider takes it, and the functions that it leaves. */
-export const chosenTools = (body: CreateBody): Chosen => {
-  const { own_tools: own, tool_choice: choice } = body
-  const tools = toolsOf(body)
+export const chosenTools = (
+  { own_tools: own, tool_choice: choice }: Pick<CreateBody, "own_tools" | "tool_choice">,
+  tools: Tools
+): Chosen => {
   const functions = clientTools(tools).map(({ spec }) => spec)
   const all = { functions, ownTools: ownToolsOf(own, tools, functions) }
   const mayReadWeb = own !== "off" && !isOffline(tools)
