@@ -4,7 +4,7 @@ import type {
   DocumentBlock,
   ImageBlock,
   SearchResultBlock,
-  ToldBlock,
+  SaidBlock,
   ToolResultBlock
 } from "../api/anthropic/ContentBlocks.ts"
 import type { Message } from "../api/anthropic/MessagesBody.ts"
@@ -62,7 +62,7 @@ const documentParts = ({ context, source, title }: DocumentBlock): ReadonlyArray
 const searchResultText = ({ content, source, title }: SearchResultBlock): string =>
   [`[Search result: ${title}, ${source}]`, ...content.map(({ text }) => text)].join("\n")
 
-const partsOf = (block: ToldBlock): ReadonlyArray<RequestPart> => {
+const partsOf = (block: SaidBlock): ReadonlyArray<RequestPart> => {
   switch (block.type) {
     case "text":
       return [textPart(block.text)]
@@ -80,7 +80,7 @@ const partsOf = (block: ToldBlock): ReadonlyArray<RequestPart> => {
 type ResultBlock = Exclude<NonNullable<ToolResultBlock["content"]>, string>[number]
 
 /** `OtherBlock` may have any other type. */
-const isTold = (block: ResultBlock): block is ToldBlock =>
+const isSaid = (block: ResultBlock): block is SaidBlock =>
   block.type === "text" ||
   block.type === "image" ||
   block.type === "document" ||
@@ -94,7 +94,7 @@ interface PlacedPart {
 
 const placedParts = (blocks: ReadonlyArray<ResultBlock>, path: string): ReadonlyArray<PlacedPart> =>
   blocks.flatMap((block, index) =>
-    isTold(block) ? partsOf(block).map((part) => ({ part, path: `${path}.content[${index}]` })) : []
+    isSaid(block) ? partsOf(block).map((part) => ({ part, path: `${path}.content[${index}]` })) : []
   )
 
 const isText = (part: RequestPart): part is Extract<RequestPart, { readonly text: string }> => "text" in part

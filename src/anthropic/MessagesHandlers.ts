@@ -33,7 +33,7 @@ const makeMessagesWriting = ({ places, view }: ReadMessages): Writing => {
   }
 }
 
-/** What is made of these fields, or what nobody misses. */
+/** The fields that are honoured, and the hints that change no answer. */
 const known = [...Object.keys(MessagesBody.fields), "cache_control", "metadata", "service_tier", "betas"]
 
 /** Answers conversations, streamed or whole, from the same core as `/v1`. */

@@ -100,7 +100,7 @@ export interface RefusalDelta extends Omit<ReasoningDelta, "type"> {
   readonly type: "response.refusal.delta"
 }
 
-/** A piece of the arguments of a call that the client runs. On `/v1` nobody has such functions. */
+/** A piece of the arguments of a call that the client runs. Requests of `/v1` have no such functions. */
 export interface ArgumentsDelta extends Omit<ReasoningDelta, "type" | "content_index"> {
   readonly type: "response.function_call_arguments.delta"
 }

@@ -99,14 +99,14 @@ export const isOtherBlock = ({ type }: { readonly type: string }): boolean => !k
 const ToolReferenceBlock = Schema.Struct({ type: Schema.Literal("tool_reference"), tool_name: StorableText })
 
 /** What a message, or the result of a tool, tells the model. */
-export type ToldBlock =
+export type SaidBlock =
   | typeof TextBlock.Type
   | ImageBlock
   | DocumentBlock
   | SearchResultBlock
   | typeof ToolReferenceBlock.Type
 
-const told = [TextBlock, ImageBlock, DocumentBlock, SearchResultBlock] as const
+const saidBlocks = [TextBlock, ImageBlock, DocumentBlock, SearchResultBlock] as const
 
 const ToolResultBlock = Schema.Struct({
   type: Schema.Literal("tool_result"),
@@ -115,7 +115,7 @@ const ToolResultBlock = Schema.Struct({
     Schema.Union([
       StorableText,
       blocks(
-        Schema.Union([...told, ToolReferenceBlock, OtherBlock]).annotate({
+        Schema.Union([...saidBlocks, ToolReferenceBlock, OtherBlock]).annotate({
           expected: "a text, image, document or search_result block"
         })
       )
@@ -125,7 +125,7 @@ const ToolResultBlock = Schema.Struct({
 })
 export type ToolResultBlock = typeof ToolResultBlock.Type
 
-export const UserBlock = Schema.Union([...told, ToolResultBlock]).annotate({
+export const UserBlock = Schema.Union([...saidBlocks, ToolResultBlock]).annotate({
   expected: "a text, image, document, search_result or tool_result block"
 })
 

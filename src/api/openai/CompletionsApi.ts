@@ -127,7 +127,7 @@ export class CompletionsApi extends HttpApiGroup.make("completions")
       OpenApi.annotations({
         summary: "Complete a text",
         description:
-          "A model of chats is told to continue the text of `prompt`, or to write what belongs between it and `suffix`. The service's own " +
+          "A model of chats is instructed to continue the text of `prompt`, or to write what belongs between it and `suffix`. The service's own " +
           "tools are not offered, and nothing is stored. With `stream: true` the answer comes in chunks, one `data:` line each, and " +
           "ends with `data: [DONE]`."
       })
