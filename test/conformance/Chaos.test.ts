@@ -5,7 +5,8 @@ import { NodeCrypto } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer, References, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { FilesLayer, ProjectsLayer, RoomsLayer, ServiceLayer, ToolsLayer } from "../../src/App.ts"
+import { RoomsLayer, ServiceLayer } from "../../src/App.ts"
+import { FileStoreLayer } from "../../src/files/FileStoreLayer.ts"
 import { Router } from "../../src/routing/Router.ts"
 import { AppConfig } from "../../src/settings/AppConfig.ts"
 import { Usage } from "../../src/usage/Usage.ts"
@@ -59,9 +60,7 @@ const setUp = Effect.gen(function* () {
 
 const app = TestApp.layerNoDeps.pipe(
   Layer.provideMerge(ServiceLayer),
-  Layer.provideMerge(ToolsLayer),
-  Layer.provideMerge(ProjectsLayer),
-  Layer.provideMerge(FilesLayer),
+  Layer.provideMerge(FileStoreLayer),
   Layer.provideMerge(RoomsLayer),
   Layer.provideMerge(Router.layer),
   Layer.provideMerge(TestDatabase.layer),

@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Logger, Redacted, References } from "effect"
-import { FilesLayer } from "../../src/App.ts"
 import { Sessions } from "../../src/auth/Sessions.ts"
+import { FileStoreLayer } from "../../src/files/FileStoreLayer.ts"
 import { ScriptedModel } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { SqlFaults, TestDatabase } from "../support/TestDatabase.ts"
@@ -31,7 +31,7 @@ const lineOf = Effect.fnUntraced(function* (id: string | null) {
   return found()[0]!.annotations
 })
 
-const Logged = TestApp.layerWith(TestDatabase.layer, FilesLayer, {}, ScriptedModel.layer, Log)
+const Logged = TestApp.layerWith(TestDatabase.layer, FileStoreLayer, {}, ScriptedModel.layer, Log)
 
 layer(Logged, { excludeTestServices: true })("The log line of a request to /console", (it) => {
   it.effect("names the user of the session and the route, and no key", () =>

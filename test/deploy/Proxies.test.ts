@@ -4,7 +4,7 @@ import { request as httpsRequest } from "node:https"
 import { Readable } from "node:stream"
 import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect, Layer, Logger, References, Stream } from "effect"
-import { FilesLayer } from "../../src/App.ts"
+import { FileStoreLayer } from "../../src/files/FileStoreLayer.ts"
 import { finish, says, ScriptedModel, text } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
@@ -79,7 +79,7 @@ const App = ReverseProxies.layer.pipe(
   Layer.provideMerge(
     TestApp.layerWith(
       TestDatabase.layer,
-      FilesLayer,
+      FileStoreLayer,
       { console: { publicUrl: `https://${siteName}`, trustedProxies: ["127.0.0.1"] } },
       ScriptedModel.layer,
       Log

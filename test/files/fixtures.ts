@@ -10,6 +10,7 @@ import { ExtractionFailed, StorageFailed } from "../../src/domain/Errors.ts"
 import { FileId, UserId } from "../../src/domain/Ids.ts"
 import { BlobStore } from "../../src/files/BlobStore.ts"
 import { FileStore } from "../../src/files/FileStore.ts"
+import { FileTexts } from "../../src/files/FileTexts.ts"
 import { StoreHealth } from "../../src/files/StoreHealth.ts"
 import { AppConfig, type Settings } from "../../src/settings/AppConfig.ts"
 import { removeDirectory } from "../support/removeDirectory.ts"
@@ -135,7 +136,11 @@ export const filesConfig = (files: Partial<Settings["files"]> = {}) =>
   )
 
 /** Files with a scripted extraction and a store that can be broken, over whatever database is below. */
-export const filesOver = Layer.merge(Layer.fresh(FileStore.layer), Layer.fresh(StoreHealth.layer)).pipe(
+export const filesOver = Layer.mergeAll(
+  Layer.fresh(FileStore.layer),
+  Layer.fresh(StoreHealth.layer),
+  FileTexts.layer
+).pipe(
   Layer.provideMerge(Layer.fresh(ScriptedExtraction.layer)),
   Layer.provideMerge(Layer.provide(BlobFaults.layer, Layer.fresh(BlobStore.layer))),
   Layer.provide([NodeServices.layer, NodeCrypto.layer]),

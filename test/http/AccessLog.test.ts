@@ -1,7 +1,7 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer, Logger, References, Schema, Stream } from "effect"
-import { FilesLayer } from "../../src/App.ts"
 import type { ModelPart } from "../../src/domain/ModelCall.ts"
+import { FileStoreLayer } from "../../src/files/FileStoreLayer.ts"
 import { isSampled } from "../../src/http/AccessLog.ts"
 import { Usage } from "../../src/usage/Usage.ts"
 import { failure, finish, says, ScriptedModel, scriptedUsage, text } from "../support/ScriptedModel.ts"
@@ -46,7 +46,7 @@ const post = Effect.fnUntraced(function* (id: string, body: object, key?: string
 /** The service, and what it logs. */
 const AppLayer = TestApp.layerWith(
   TestDatabase.layer,
-  FilesLayer,
+  FileStoreLayer,
   { stream: { beginSeconds: 0.2, keepaliveSeconds: 0.1 }, console: { trustedProxies: ["127.0.0.1"] } },
   ScriptedModel.layer,
   Log
@@ -346,7 +346,7 @@ layer(AppLayer, { excludeTestServices: true })("the access log", (it) => {
 layer(
   TestApp.layerWith(
     TestDatabase.layer,
-    FilesLayer,
+    FileStoreLayer,
     { observability: { accessLog: false } },
     ScriptedModel.layer,
     Log

@@ -3,7 +3,7 @@ import type { AddressInfo, Socket } from "node:net"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { SqlClient } from "effect/sql"
-import { FilesLayer } from "../../src/App.ts"
+import { FileStoreLayer } from "../../src/files/FileStoreLayer.ts"
 import { watchConnections } from "../../src/http/StalledClients.ts"
 import { openRaw } from "../support/RawClient.ts"
 import { ScriptedModel, text } from "../support/ScriptedModel.ts"
@@ -90,7 +90,7 @@ const oneWriteServer = Effect.gen(function* () {
 
 const appLayer = TestApp.layerWith(
   TestDatabase.layer,
-  FilesLayer,
+  FileStoreLayer,
   { http: { writeStallSeconds: stallSeconds } },
   ScriptedModel.layerTalkative
 )

@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Clock, Context, Deferred, Duration, Effect, Layer, Logger, References, Stream } from "effect"
 import { SqlClient } from "effect/sql"
-import { FilesLayer } from "../../src/App.ts"
+import { FileStoreLayer } from "../../src/files/FileStoreLayer.ts"
 import { framesIn } from "../openai/frames.ts"
 import { decodeResponse } from "../openai/jobCalls.ts"
 import { assertProfileGrammar } from "../openai/ProfileGrammar.ts"
@@ -74,7 +74,7 @@ const appLayer = (overrides: SettingsOverrides) =>
   Layer.provideMerge(
     TestApp.layerWith(
       Layer.provideMerge(Observer.layer, TestDatabase.layerFailing),
-      FilesLayer,
+      FileStoreLayer,
       overrides,
       ScriptedModel.layer,
       Layer.empty

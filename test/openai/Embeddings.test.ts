@@ -3,7 +3,7 @@ import { Effect, Layer, Logger, References, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import OpenAI from "openai"
 import { EmbeddingList } from "../../src/api/openai/EmbeddingsApi.ts"
-import { FilesLayer } from "../../src/App.ts"
+import { FileStoreLayer } from "../../src/files/FileStoreLayer.ts"
 import { Usage } from "../../src/usage/Usage.ts"
 import { type EmbeddingServer, makeEmbeddingServer } from "../retrieval/vectors/EmbeddingServer.ts"
 import { ScriptedModel } from "../support/ScriptedModel.ts"
@@ -34,7 +34,7 @@ const withServer = Layer.unwrap(
   Effect.map(makeEmbeddingServer, (made) => {
     server = made
     const retrieval = { embeddingsUrl: made.url, embeddingsModel: "hashes", embeddingsSeconds: 2 }
-    return TestApp.layerWith(TestDatabase.layer, FilesLayer, { retrieval }, ScriptedModel.layer, Log)
+    return TestApp.layerWith(TestDatabase.layer, FileStoreLayer, { retrieval }, ScriptedModel.layer, Log)
   })
 )
 

@@ -1,8 +1,8 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Schema, Stream } from "effect"
 import { ResponseResource } from "../../src/api/openai/ResponseResource.ts"
-import { FilesLayer } from "../../src/App.ts"
 import { reasoningEfforts } from "../../src/domain/ModelCall.ts"
+import { FileStoreLayer } from "../../src/files/FileStoreLayer.ts"
 import { failure, says, ScriptedModel, text } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
@@ -267,7 +267,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/responses
 
 const slashed = "hf.co/house/model:Q4"
 
-layer(TestApp.layerWith(TestDatabase.layer, FilesLayer, {}, ScriptedModel.named(slashed)), {
+layer(TestApp.layerWith(TestDatabase.layer, FileStoreLayer, {}, ScriptedModel.named(slashed)), {
   excludeTestServices: true
 })("A model whose id has slashes", (it) => {
   it.effect("is shown by its id as it is, and encoded, and others are not", () =>

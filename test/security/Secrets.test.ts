@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Logger, Redacted, References } from "effect"
 import { SqlClient } from "effect/sql"
-import { FilesLayer } from "../../src/App.ts"
+import { FileStoreLayer } from "../../src/files/FileStoreLayer.ts"
 import { type Declared, declared, type Sample, send, someone, someTenant } from "../console/ConsoleFixture.ts"
 import { newKey } from "../console/endpoints.ts"
 import { says, ScriptedModel } from "../support/ScriptedModel.ts"
@@ -17,7 +17,7 @@ const Log = Layer.merge(
 )
 const metricsToken = "METRICSTOKEN-0123456789"
 const settings = { observability: { metricsToken: Redacted.make(metricsToken) } }
-const Logged = TestApp.layerWith(TestDatabase.layer, FilesLayer, settings, ScriptedModel.layer, Log)
+const Logged = TestApp.layerWith(TestDatabase.layer, FileStoreLayer, settings, ScriptedModel.layer, Log)
 
 const endpoint = (name: string): Declared => declared.find((one) => one.name === name)!
 

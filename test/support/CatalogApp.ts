@@ -3,7 +3,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { NodeCrypto } from "@effect/platform-node"
 import { Effect, Layer, type LogLevel, References, type Scope } from "effect"
-import { FilesLayer, ProjectsLayer, RoomsLayer, ServiceLayer, ToolsLayer } from "../../src/App.ts"
+import { RoomsLayer, ServiceLayer } from "../../src/App.ts"
+import { FileStoreLayer } from "../../src/files/FileStoreLayer.ts"
 import { Router } from "../../src/routing/Router.ts"
 import { AppConfig, type Settings } from "../../src/settings/AppConfig.ts"
 import { removeDirectory } from "./removeDirectory.ts"
@@ -32,9 +33,7 @@ export const catalogApp = <Servers>(
 ) =>
   TestApp.layerNoDeps.pipe(
     Layer.provideMerge(ServiceLayer),
-    Layer.provideMerge(ToolsLayer),
-    Layer.provideMerge(ProjectsLayer),
-    Layer.provideMerge(FilesLayer),
+    Layer.provideMerge(FileStoreLayer),
     Layer.provideMerge(RoomsLayer.pipe(Layer.provide(cheapPasswords))),
     Layer.provideMerge(Router.layer),
     Layer.provideMerge(TestDatabase.layer),

@@ -5,13 +5,15 @@ import { pathToFileURL } from "node:url"
 import { NodeCrypto } from "@effect/platform-node"
 import { Context, DateTime, Effect, Layer, Redacted, References } from "effect"
 import { HttpServer } from "effect/http"
-import { FilesLayer, ProjectsLayer, RoomsLayer, ServiceLayer, ToolsLayer } from "../../src/App.ts"
+import { RoomsLayer, ServiceLayer } from "../../src/App.ts"
 import { Accounts } from "../../src/auth/Accounts.ts"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
 import { PasswordCost } from "../../src/auth/PasswordHash.ts"
 import { CurrentReaderProgram, readerProgram } from "../../src/documents/ReaderProcess.ts"
 import type { UserId } from "../../src/domain/Ids.ts"
 import type { FileStore } from "../../src/files/FileStore.ts"
+import { FileStoreLayer } from "../../src/files/FileStoreLayer.ts"
+import type { FileTexts } from "../../src/files/FileTexts.ts"
 import type { StoreHealth } from "../../src/files/StoreHealth.ts"
 import { AppConfig } from "../../src/settings/AppConfig.ts"
 import { removeDirectory } from "./removeDirectory.ts"
@@ -85,12 +87,12 @@ export class TestApp extends Context.Service<
   static readonly layerOn = <A, E>(
     database: Layer.Layer<A | Layer.Success<typeof TestDatabase.layer>, E>,
     overrides: SettingsOverrides = {}
-  ) => TestApp.layerWith(database, FilesLayer, overrides)
+  ) => TestApp.layerWith(database, FileStoreLayer, overrides)
 
   /** The same, and with another store of files. */
   static readonly layerWith = <A, E, B, E2>(
     database: Layer.Layer<A | Layer.Success<typeof TestDatabase.layer>, E>,
-    files: Layer.Layer<B | FileStore | StoreHealth, E2, Layer.Services<typeof FilesLayer>>,
+    files: Layer.Layer<B | FileStore | StoreHealth | FileTexts, E2, Layer.Services<typeof FileStoreLayer>>,
     overrides: SettingsOverrides = {},
     models: typeof ScriptedModel.layer = ScriptedModel.layer,
     // The tests provoke what would be logged; a test that is about the log gives its own.
@@ -98,8 +100,6 @@ export class TestApp extends Context.Service<
   ) =>
     TestApp.layerNoDeps.pipe(
       Layer.provideMerge(ServiceLayer),
-      Layer.provideMerge(ToolsLayer),
-      Layer.provideMerge(ProjectsLayer),
       Layer.provideMerge(files),
       Layer.provideMerge(RoomsLayer.pipe(Layer.provide(cheapPasswords))),
       Layer.provideMerge(models),

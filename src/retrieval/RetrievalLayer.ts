@@ -1,0 +1,15 @@
+import { Layer } from "effect"
+import { unlockAllJobs } from "../sql/JobQueue.ts"
+import { layerReleasing } from "../sql/SoleOwner.ts"
+import { MemberProjects } from "./MemberProjects.ts"
+import { ProjectNotes } from "./notes/ProjectNotes.ts"
+import { Projects } from "./Projects.ts"
+import { ReadableProjects } from "./ReadableProjects.ts"
+import { Retrieval } from "./Retrieval.ts"
+import { jobsTable } from "./vectors/EmbeddingJobs.ts"
+
+/** Projects, and the search of their files. */
+export const RetrievalLayer = Layer.merge(
+  ProjectNotes.layer.pipe(Layer.provideMerge(MemberProjects.layer), Layer.provideMerge(Projects.layer)),
+  ReadableProjects.layer
+).pipe(Layer.provideMerge(Retrieval.layer), Layer.provide(layerReleasing(unlockAllJobs([jobsTable]))))
