@@ -1,5 +1,6 @@
-import { readFileSync } from "node:fs"
-import { join, relative } from "node:path"
+import { spawnSync } from "node:child_process"
+import { readdirSync, readFileSync, realpathSync } from "node:fs"
+import { join, relative, resolve } from "node:path"
 import { run, succeeded, Trouble } from "./child.mjs"
 import { withLock } from "./lock.mjs"
 import { root } from "./node24.mjs"
@@ -72,6 +73,27 @@ const install = async (directory) => {
 }
 
 /**
+ * Makes git run `.githooks` in this clone of the project. It changes nothing where there is no git, where the project
+ * is a folder of another repository, and where hooks are set up already.
+ */
+export const useHooks = (directory = root) => {
+  const git = (...args) => {
+    const { status, stdout } = spawnSync("git", args, { cwd: directory, encoding: "utf8" })
+    return status === 0 ? stdout.trim() : null
+  }
+  const top = git("rev-parse", "--show-toplevel")
+  if (top === null || realpathSync(top) !== realpathSync(directory)) return
+  if (git("config", "--get", "core.hooksPath") !== null) return
+  try {
+    const hooks = readdirSync(resolve(directory, git("rev-parse", "--git-path", "hooks") ?? ".git/hooks"))
+    if (hooks.some((name) => !name.endsWith(".sample"))) return
+  } catch {
+    // There is no directory of hooks.
+  }
+  git("config", "core.hooksPath", ".githooks")
+}
+
+/**
  * Installs what the package-lock.json of the directory names, if something of it is missing. `dev`: what building and
  * testing needs, too.
  */
@@ -79,5 +101,6 @@ export const ensureInstalled = async ({ dev = true, directory = root } = {}) => 
   if (isInstalled(directory, dev)) return
   await withLock("install", async () => {
     if (!isInstalled(directory, dev)) await install(directory)
+    if (directory === root) useHooks()
   })
 }

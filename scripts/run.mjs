@@ -6,7 +6,7 @@ import { join } from "node:path"
 import { build } from "./build.mjs"
 import { script, succeeded, Trouble } from "./child.mjs"
 import { closing, countsVariable, readCounts } from "./closing-line.mjs"
-import { ensureInstalled } from "./install.mjs"
+import { ensureInstalled, useHooks } from "./install.mjs"
 import { envFile, root, runNode } from "./node24.mjs"
 import { stageCommand } from "./stage.mjs"
 
@@ -77,6 +77,7 @@ const checks = [
 
 /** All of them, also when one fails, so that one run shows everything there is to mend. */
 const check = async () => {
+  useHooks()
   const failed = []
   for (const [name, args] of checks) {
     process.stdout.write(`\n${name}\n`)
