@@ -72,7 +72,8 @@ const checks = [
   ["types", ["node_modules/typescript/bin/tsc", "-p", "."]],
   ["types of the examples", ["node_modules/typescript/bin/tsc", "-p", "examples"]],
   ["types of the web application", ["node_modules/typescript/bin/tsc", "-p", "src/console/app"]],
-  ["architecture", ["scripts/check-architecture.ts"]]
+  ["architecture", ["scripts/check-architecture.ts"]],
+  ["prose", ["scripts/check-prose.ts"]]
 ]
 
 /** All of them, also when one fails, so that one run shows everything there is to mend. */
