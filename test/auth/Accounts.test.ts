@@ -7,7 +7,7 @@ import { SqlFaults, TestDatabase } from "../support/TestDatabase.ts"
 import { authLayer } from "./AccountsFixture.ts"
 
 layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Accounts", (it) => {
-  it.effect("creates organizations and users, and finds users regardless of the case of the address", () =>
+  it.effect("Accounts creates organizations and users, and finds users in any case of their address", () =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const organization = yield* accounts.createOrganization("Acme ✓", "gold")
@@ -26,7 +26,7 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Accounts
     })
   )
 
-  it.effect("fails for an existing name and for a missing one", () =>
+  it.effect("Accounts fails for an existing name and for a missing one", () =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
       yield* accounts.createOrganization("twice", "default")
@@ -50,7 +50,7 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Accounts
     })
   )
 
-  it.effect("lists in pages, oldest first", () =>
+  it.effect("Accounts lists organizations and users in pages, oldest first", () =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const names = Array.from({ length: 201 }, (_, index) => `page ${index}`)
@@ -73,7 +73,7 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Accounts
     })
   )
 
-  it.effect("fails with DatabaseUnavailable without a database", () =>
+  it.effect("Accounts fails with DatabaseUnavailable without a database", () =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const faults = yield* SqlFaults
@@ -96,7 +96,7 @@ describe("names and addresses", () => {
   const isEmail = Schema.is(Email)
   const isPlan = Schema.is(PlanName)
 
-  it("have a longest length", () => {
+  it("names and addresses have a longest length", () => {
     assert.isTrue(isName("a"))
     assert.isTrue(isName("a".repeat(100)))
     assert.isFalse(isName(""))

@@ -38,7 +38,7 @@ const everything = authLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing
 layer(everything)("ApiKeys", (it) => {
   describe("roll", () => {
     it.effect(
-      "creates a key with the same name, limits and expiry, and the old one is valid for the grace period",
+      "ApiKeys.roll copies name, limits and expiry to the new key, and keeps the old one for the grace",
       () =>
         Effect.gen(function* () {
           const apiKeys = yield* ApiKeys
@@ -63,7 +63,7 @@ layer(everything)("ApiKeys", (it) => {
         })
     )
 
-    it.effect("never extends a key, and ends it at once without a grace period", () =>
+    it.effect("ApiKeys.roll never extends a key, and ends it at once without a grace period", () =>
       Effect.gen(function* () {
         const apiKeys = yield* ApiKeys
         const { key, user } = yield* makeUser
@@ -76,7 +76,7 @@ layer(everything)("ApiKeys", (it) => {
       })
     )
 
-    it.effect("refuses a key that is not active, and a key of another user than the owner", () =>
+    it.effect("ApiKeys.roll refuses a key that is not active, and a key of another user than the owner", () =>
       Effect.gen(function* () {
         const apiKeys = yield* ApiKeys
         const { key } = yield* makeUser
@@ -90,7 +90,7 @@ layer(everything)("ApiKeys", (it) => {
   })
 
   describe("authenticate", () => {
-    it.effect("says who presents a key", () =>
+    it.effect("ApiKeys.authenticate returns the user and organization of a key", () =>
       Effect.gen(function* () {
         const apiKeys = yield* ApiKeys
         const { key, organization, user } = yield* makeUser
@@ -105,7 +105,7 @@ layer(everything)("ApiKeys", (it) => {
     )
 
     it.effect(
-      "refuses a key at once whose user is deleted or disabled here, and in another process in 5 seconds",
+      "ApiKeys.authenticate refuses keys of disabled users at once, in other processes in 5 seconds",
       () =>
         Effect.gen(function* () {
           const apiKeys = yield* ApiKeys
@@ -127,7 +127,7 @@ layer(everything)("ApiKeys", (it) => {
         })
     )
 
-    it.effect("knows at once that a user is enabled again, and the new plan of an organization", () =>
+    it.effect("ApiKeys.authenticate sees an enabled user and the new plan of an organization at once", () =>
       Effect.gen(function* () {
         const apiKeys = yield* ApiKeys
         const accounts = yield* Accounts
@@ -141,7 +141,7 @@ layer(everything)("ApiKeys", (it) => {
       })
     )
 
-    it.effect("asks the database again for each user that was changed, however many", () =>
+    it.effect("ApiKeys.authenticate asks the database again for each changed user, however many", () =>
       Effect.gen(function* () {
         const apiKeys = yield* ApiKeys
         const stale = yield* StaleKeys
@@ -159,7 +159,7 @@ layer(everything)("ApiKeys", (it) => {
       }).pipe(Effect.provide(Layer.fresh(StaleKeys.layer)))
     )
 
-    it.effect("refuses a malformed key without asking the database", () =>
+    it.effect("ApiKeys.authenticate refuses a malformed key without asking the database", () =>
       Effect.gen(function* () {
         const faults = yield* SqlFaults
         const { key } = yield* makeUser
@@ -179,13 +179,13 @@ layer(everything)("ApiKeys", (it) => {
       })
     )
 
-    it.effect("refuses a key that nobody was given", () =>
+    it.effect("ApiKeys.authenticate refuses a key that was never issued", () =>
       Effect.gen(function* () {
         assert.strictEqual(yield* reasonOf(yield* KeyToken.makeKey), "unknown")
       })
     )
 
-    it.effect("accepts a key until the millisecond before it expires, however well it is remembered", () =>
+    it.effect("ApiKeys.authenticate accepts a cached key until the millisecond before it expires", () =>
       Effect.gen(function* () {
         const apiKeys = yield* ApiKeys
         const { user } = yield* makeUser
@@ -199,7 +199,7 @@ layer(everything)("ApiKeys", (it) => {
       })
     )
 
-    it.effect("refuses the key of a user who was disabled", () =>
+    it.effect("ApiKeys.authenticate refuses the key of a user who was disabled", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const { key, user } = yield* makeUser
@@ -208,7 +208,7 @@ layer(everything)("ApiKeys", (it) => {
       })
     )
 
-    it.effect("asks the database once for concurrent requests and for those that follow", () =>
+    it.effect("ApiKeys.authenticate asks the database once for concurrent and for following requests", () =>
       Effect.gen(function* () {
         const apiKeys = yield* ApiKeys
         const sql = yield* SqlClient.SqlClient
@@ -230,7 +230,7 @@ layer(everything)("ApiKeys", (it) => {
       })
     )
 
-    it.effect("remembers an unknown key too, until it is made", () =>
+    it.effect("ApiKeys.authenticate caches an unknown key, too, until it is created", () =>
       Effect.gen(function* () {
         const apiKeys = yield* ApiKeys
         const faults = yield* SqlFaults
@@ -246,7 +246,7 @@ layer(everything)("ApiKeys", (it) => {
     )
 
     it.effect(
-      "outlives a database outage only as long as what it knows is fresh, and recovers by itself",
+      "ApiKeys.authenticate accepts cached keys in an outage while they are fresh, and recovers",
       () =>
         Effect.gen(function* () {
           const apiKeys = yield* ApiKeys
@@ -265,7 +265,7 @@ layer(everything)("ApiKeys", (it) => {
         })
     )
 
-    it.effect("believes nothing longer because the wall clock was set back", () =>
+    it.effect("ApiKeys.authenticate extends no cache entry because the wall clock was set back", () =>
       Effect.gen(function* () {
         const apiKeys = yield* ApiKeys
         const sql = yield* SqlClient.SqlClient
@@ -281,7 +281,7 @@ layer(everything)("ApiKeys", (it) => {
   })
 
   describe("revoke", () => {
-    it.effect("ends the key here at once and in other processes within the staleness", () =>
+    it.effect("ApiKeys.revoke ends the key here at once and in other processes within the staleness", () =>
       Effect.gen(function* () {
         const apiKeys = yield* ApiKeys
         const other = yield* secondProcess
@@ -298,7 +298,7 @@ layer(everything)("ApiKeys", (it) => {
       })
     )
 
-    it.effect("keeps the first time when it is done again, and knows what it can't find", () =>
+    it.effect("ApiKeys.revoke keeps the first time when repeated, and fails for what it can't find", () =>
       Effect.gen(function* () {
         const apiKeys = yield* ApiKeys
         const { key, user } = yield* makeUser
@@ -316,7 +316,7 @@ layer(everything)("ApiKeys", (it) => {
       return (yield* apiKeys.authenticate(key)).keyLimits
     })
 
-    it.effect("holds here at once and in other processes within the staleness", () =>
+    it.effect("ApiKeys.setLimits takes effect here at once, in other processes within the staleness", () =>
       Effect.gen(function* () {
         const apiKeys = yield* ApiKeys
         const other = yield* secondProcess
@@ -334,7 +334,7 @@ layer(everything)("ApiKeys", (it) => {
       })
     )
 
-    it.effect("leaves limits as they are that it doesn't name", () =>
+    it.effect("ApiKeys.setLimits leaves limits as they are that it doesn't name", () =>
       Effect.gen(function* () {
         const apiKeys = yield* ApiKeys
         const { user } = yield* makeUser
@@ -349,7 +349,7 @@ layer(everything)("ApiKeys", (it) => {
       })
     )
 
-    it.effect("finds only keys that were issued, and with an owner only those of that user", () =>
+    it.effect("ApiKeys.setLimits finds only issued keys, and with an owner only those of that user", () =>
       Effect.gen(function* () {
         const apiKeys = yield* ApiKeys
         const [one, other] = [yield* makeUser, yield* makeUser]
@@ -374,7 +374,7 @@ layer(everything)("ApiKeys", (it) => {
   })
 
   describe("last use", () => {
-    it.effect("is written beside the request, at most once a minute by all processes together", () =>
+    it.effect("the last use of a key is written beside the request, once a minute by all processes", () =>
       Effect.gen(function* () {
         const apiKeys = yield* ApiKeys
         const other = yield* secondProcess
@@ -412,7 +412,7 @@ layer(everything)("ApiKeys", (it) => {
       })
     )
 
-    it.effect("never fails a request, and is written later if it could not be written now", () =>
+    it.effect("the last use of a key never fails a request, and is written later if the database fails", () =>
       Effect.gen(function* () {
         const apiKeys = yield* ApiKeys
         const faults = yield* SqlFaults
@@ -430,7 +430,7 @@ layer(everything)("ApiKeys", (it) => {
   })
 
   describe("what is stored", () => {
-    it.effect("is a hash and a hint, and nothing else of the key", () =>
+    it.effect("the database stores a hash and a hint of a key, and nothing else of it", () =>
       Effect.gen(function* () {
         const apiKeys = yield* ApiKeys
         const sql = yield* SqlClient.SqlClient
@@ -451,7 +451,7 @@ layer(everything)("ApiKeys", (it) => {
       })
     )
 
-    it.effect("is listed in pages, oldest first, and only for its owner", () =>
+    it.effect("ApiKeys lists the keys of their owner in pages, oldest first", () =>
       Effect.gen(function* () {
         const apiKeys = yield* ApiKeys
         const { key, user } = yield* makeUser
@@ -474,7 +474,7 @@ layer(everything)("ApiKeys", (it) => {
       })
     )
 
-    it.effect("is nothing for a user who doesn't exist", () =>
+    it.effect("ApiKeys stores nothing for a user who doesn't exist", () =>
       Effect.gen(function* () {
         const apiKeys = yield* ApiKeys
         const { organization } = yield* makeUser
@@ -489,7 +489,7 @@ layer(everything)("ApiKeys", (it) => {
 layer(authLayer(testConfig({ auth: { cacheSeconds: 0 } })).pipe(Layer.provideMerge(TestDatabase.layer)))(
   "ApiKeys that remembers nothing",
   (it) => {
-    it.effect("sees a revocation by another process at once", () =>
+    it.effect("ApiKeys without a cache sees a revocation by another process at once", () =>
       Effect.gen(function* () {
         const apiKeys = yield* ApiKeys
         const other = yield* secondProcess
@@ -505,7 +505,7 @@ layer(authLayer(testConfig({ auth: { cacheSeconds: 0 } })).pipe(Layer.provideMer
 
 // In a layer of its own, because its clock goes far ahead of those of other tests.
 layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Unknown keys", (it) => {
-  it.effect("are looked up at a bounded pace, and known ones beside them without delay", () =>
+  it.effect("unknown keys are looked up at a bounded pace, and known ones without delay", () =>
     Effect.gen(function* () {
       const apiKeys = yield* ApiKeys
       const faults = yield* SqlFaults

@@ -22,7 +22,7 @@ const admitted = (limit: AttemptLimit, gaps: ReadonlyArray<number>) => {
 
 for (const [name, limit] of Object.entries(attemptLimits)) {
   describe(`the limit of failed attempts: ${name}`, () => {
-    it.effect.prop("admits no more than the free ones, and then one for each wait", [pauses], ([gaps]) =>
+    it.effect.prop("an AttemptRule admits the free attempts, then one for each wait", [pauses], ([gaps]) =>
       Effect.sync(() => {
         const times = admitted(limit, gaps)
         const doublings = Math.ceil(Math.log2(limit.waitSecondsMax))
@@ -37,7 +37,7 @@ for (const [name, limit] of Object.entries(attemptLimits)) {
     )
 
     it.effect.prop(
-      "never waits longer than its maximum, nor shorter after one more failure",
+      "an AttemptRule never waits longer than its maximum, nor shorter after one more failure",
       [pauses],
       ([gaps]) =>
         Effect.sync(() => {
@@ -52,12 +52,12 @@ for (const [name, limit] of Object.entries(attemptLimits)) {
     )
 
     it.effect.prop(
-      "never counts fewer failures because a clock was set back",
+      "an AttemptRule never counts fewer failures because a clock was set back",
       [Pause, Pause],
       ([level, seconds]) => Effect.sync(() => assert.strictEqual(leaked(limit, level, -seconds), level))
     )
 
-    it.effect("forgets all failures within a day", () =>
+    it.effect("an AttemptRule forgets all failures within a day", () =>
       Effect.sync(() => {
         const worst = limit.freeMax + Math.log2(limit.waitSecondsMax) + 2
         assert.strictEqual(leaked(limit, worst, 86_400), 0)

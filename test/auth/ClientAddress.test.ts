@@ -45,7 +45,7 @@ describe("the address of a client", () => {
     )
   }
 
-  it.effect("belongs to a network of 64 bits of IPv6, or is one of IPv4", () =>
+  it.effect("networkOf returns the network of 64 bits of an IPv6 address, and an IPv4 address as it is", () =>
     Effect.sync(() => {
       assert.strictEqual(networkOf("2001:db8:1:2:3:4:5:6"), networkOf("2001:db8:1:2::1"))
       assert.notStrictEqual(networkOf("2001:db8:1:2::1"), networkOf("2001:db8:1:3::1"))
@@ -56,7 +56,7 @@ describe("the address of a client", () => {
 })
 
 describe("a request", () => {
-  it.effect("is secure if the public address is, or if a trusted proxy says so", () =>
+  it.effect("a request is secure if the public address is, or if a trusted proxy says so", () =>
     Effect.gen(function* () {
       const https = { "x-forwarded-proto": "https" }
       assert.isTrue((yield* found("10.0.0.1", https)).isSecure)

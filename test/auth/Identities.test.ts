@@ -80,7 +80,7 @@ layer(identitiesLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)), { e
   "Identities",
   (it) => {
     describe("a new identity", () => {
-      it.effect("gets a new user in the organization of its groups, and everything is recorded", () =>
+      it.effect("a new identity gets a user in the organization of its groups, with an audit record", () =>
         Effect.gen(function* () {
           yield* ensureAcme
           const identity = somebody(["leads"])
@@ -100,7 +100,7 @@ layer(identitiesLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)), { e
         })
       )
 
-      it.effect("is linked to the user with its address, in whatever case, who keeps the organization", () =>
+      it.effect("a new identity is linked to the user with its address, who keeps the organization", () =>
         Effect.gen(function* () {
           yield* ensureAcme
           const identity = somebody(["staff"])
@@ -117,7 +117,7 @@ layer(identitiesLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)), { e
         })
       )
 
-      it.effect("is refused if the user with its address has another one of the same issuer", () =>
+      it.effect("a new identity is refused if the user with its address has one of the same issuer", () =>
         Effect.gen(function* () {
           yield* ensureAcme
           const identity = somebody()
@@ -133,7 +133,7 @@ layer(identitiesLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)), { e
         })
       )
 
-      it.effect("is refused without a group, and for an organization that doesn't exist", () =>
+      it.effect("a new identity is refused without a group, and for an organization that doesn't exist", () =>
         Effect.gen(function* () {
           yield* ensureAcme
           const before = yield* countOf("users")
@@ -144,7 +144,7 @@ layer(identitiesLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)), { e
         })
       )
 
-      it.effect("gets the organization for all others, where the settings name one", () =>
+      it.effect("a new identity without a group gets the organization that the settings name", () =>
         Effect.gen(function* () {
           yield* ensureAcme
           const identities = yield* anotherProcess({ oidc: { groups: rules, organization: "Other" } })
@@ -153,7 +153,7 @@ layer(identitiesLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)), { e
         })
       )
 
-      it.effect("is refused when the license has no room for another user, and known ones are not", () =>
+      it.effect("a new identity is refused when the license has no room for users, a known one is not", () =>
         Effect.gen(function* () {
           yield* ensureAcme
           const known = somebody()
@@ -168,7 +168,7 @@ layer(identitiesLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)), { e
     })
 
     describe("a known identity", () => {
-      it.effect("signs in its user although the address at the provider has changed", () =>
+      it.effect("a known identity signs in its user although the address at the provider has changed", () =>
         Effect.gen(function* () {
           yield* ensureAcme
           const identity = somebody()
@@ -184,7 +184,7 @@ layer(identitiesLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)), { e
         })
       )
 
-      it.effect("signs in without any group", () =>
+      it.effect("a known identity signs in without any group", () =>
         Effect.gen(function* () {
           yield* ensureAcme
           const identity = somebody()
@@ -193,7 +193,7 @@ layer(identitiesLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)), { e
         })
       )
 
-      it.effect("is refused when its user is disabled, linked or not", () =>
+      it.effect("a known identity is refused when its user is disabled, linked or not", () =>
         Effect.gen(function* () {
           yield* ensureAcme
           const accounts = yield* Accounts
@@ -216,7 +216,7 @@ layer(identitiesLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)), { e
     })
 
     describe("the role of a user", () => {
-      it.effect("follows the groups at each sign-in, and its earlier sessions end when it changes", () =>
+      it.effect("the role of a user follows the groups at each sign-in, and a change ends sessions", () =>
         Effect.gen(function* () {
           yield* ensureAcme
           const sessions = yield* Sessions
@@ -241,7 +241,7 @@ layer(identitiesLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)), { e
         })
       )
 
-      it.effect("is never taken from an owner", () =>
+      it.effect("the role of an owner is never taken by groups", () =>
         Effect.gen(function* () {
           yield* ensureAcme
           const identity = somebody(["staff"])
@@ -252,7 +252,7 @@ layer(identitiesLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)), { e
         })
       )
 
-      it.effect("stays where no rule names one", () =>
+      it.effect("the role of a user stays where no rule names one", () =>
         Effect.gen(function* () {
           yield* ensureAcme
           const identities = yield* anotherProcess({ oidc: { groups: "staff=Acme" } })
@@ -295,7 +295,7 @@ layer(identitiesLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)), { e
         })
       })
 
-      it.effect("is left with nothing of before when its user first signs in by the provider", () =>
+      it.effect("an account set up by another user loses what was planted at its first sign-in", () =>
         Effect.gen(function* () {
           yield* ensureAcme
           for (const groups of [["chiefs"], ["staff"]]) {
@@ -321,7 +321,7 @@ layer(identitiesLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)), { e
       )
 
       it.effect(
-        "is left with nothing of before when the groups raise its role, and with all at other sign-ins",
+        "an account set up by another user loses what was planted when the groups raise its role",
         () =>
           Effect.gen(function* () {
             yield* ensureAcme
@@ -344,7 +344,7 @@ layer(identitiesLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)), { e
           })
       )
 
-      it.effect("keeps its keys when the groups lower its role", () =>
+      it.effect("an account set up by another user keeps its keys when the groups lower its role", () =>
         Effect.gen(function* () {
           yield* ensureAcme
           const identity = somebody(["leads"])
@@ -356,7 +356,7 @@ layer(identitiesLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)), { e
       )
 
       for (const how of ["created", "rolled"] as const) {
-        it.effect(`gets no key that is ${how} while its user is linked`, () =>
+        it.effect(`a linked account gets no key that is ${how} by somebody else`, () =>
           Effect.gen(function* () {
             yield* ensureAcme
             const sql = yield* SqlClient.SqlClient
@@ -397,7 +397,7 @@ layer(identitiesLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)), { e
     })
 
     describe("a link for somebody else", () => {
-      it.effect("is refused to who created it where the installation has a provider", () =>
+      it.effect("a link for another user is refused to its creator where there is a provider", () =>
         Effect.gen(function* () {
           yield* ensureAcme
           const leader = yield* signIn(somebody(["leads"]))
@@ -428,7 +428,7 @@ layer(identitiesLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)), { e
         )
       })
 
-      it.effect("of one new person create one user", () =>
+      it.effect("concurrent sign-ins of one new person create one user", () =>
         Effect.gen(function* () {
           yield* ensureAcme
           const identity = somebody()
@@ -443,7 +443,7 @@ layer(identitiesLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)), { e
         })
       )
 
-      it.effect("of two people with one address let in only one of them", () =>
+      it.effect("concurrent sign-ins of two people with one address let in only one of them", () =>
         Effect.gen(function* () {
           yield* ensureAcme
           const [identity, other] = [somebody(), somebody()]
@@ -466,7 +466,7 @@ layer(identitiesLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)), { e
     })
 
     describe("unlinking", () => {
-      it.effect("removes all identities of a user, ends its sessions, and is recorded", () =>
+      it.effect("Identities.unlink removes all identities of a user, ends its sessions, is recorded", () =>
         Effect.gen(function* () {
           yield* ensureAcme
           const identities = yield* Identities
@@ -498,7 +498,7 @@ layer(identitiesLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)), { e
         })
       )
 
-      it.effect("removes only the identity of the issuer that is named", () =>
+      it.effect("Identities.unlink removes only the identity of the issuer that is named", () =>
         Effect.gen(function* () {
           yield* ensureAcme
           const identities = yield* Identities
@@ -514,7 +514,7 @@ layer(identitiesLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)), { e
         })
       )
 
-      it.effect("where nothing is linked changes nothing, ends no session and is not recorded", () =>
+      it.effect("Identities.unlink changes, ends and records nothing where nothing is linked", () =>
         Effect.gen(function* () {
           yield* ensureAcme
           const identities = yield* Identities
@@ -528,7 +528,7 @@ layer(identitiesLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)), { e
         })
       )
 
-      it.effect("lets the next account with the address be linked, which was refused before", () =>
+      it.effect("Identities.unlink lets the next account with the address be linked", () =>
         Effect.gen(function* () {
           yield* ensureAcme
           const identities = yield* Identities
@@ -542,7 +542,7 @@ layer(identitiesLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)), { e
         })
       )
 
-      it.effect("during sign-ins of an account with another address leaves it no session of the user", () =>
+      it.effect("Identities.unlink during sign-ins by another address leaves the account no session", () =>
         Effect.gen(function* () {
           yield* ensureAcme
           const sql = yield* SqlClient.SqlClient

@@ -17,19 +17,19 @@ const placed = (groups: ReadonlyArray<string>, organization: string | null = nul
 }
 
 describe("the place of a new user", () => {
-  it("comes from the first rule that fits, in the order of the setting", () => {
+  it("the place of a new user comes from the first rule that fits, in the order of the setting", () => {
     assert.strictEqual(placed(["staff"]), "Acme member")
     assert.strictEqual(placed(["guests", "staff", "leads"]), "Acme organization_admin")
     assert.strictEqual(placed(["guests", "unknown"]), "Guests organization_admin")
   })
 
-  it("is the organization for all others, as a member, or none", () => {
+  it("the place of a new user without a rule is the organization for all others, or none", () => {
     assert.strictEqual(placed(["unknown"], "Others"), "Others member")
     assert.isNull(placed(["unknown"]))
     assert.isNull(placed([]))
   })
 
-  it("doesn't come from a group that is only written alike", () => {
+  it("the place of a new user doesn't come from a group with a similar name", () => {
     for (const group of ["Chiefs", "chiefs ", "chief", "chiefs2", ""]) assert.isNull(placed([group]))
   })
 })
@@ -38,7 +38,7 @@ const roleFor = (role: Role, organization: string, groups: ReadonlyArray<string>
   roleByGroups({ role, organization }, groups, of)
 
 describe("the role by groups", () => {
-  it("changes to that of the first rule that fits, upwards and downwards", () => {
+  it("roleByGroups returns the role of the first rule that fits, upwards and downwards", () => {
     assert.strictEqual(roleFor("member", "Acme", ["leads"]), "organization_admin")
     assert.strictEqual(roleFor("admin", "Acme", ["leads"]), "organization_admin")
     assert.strictEqual(roleFor("admin", "Acme", ["staff"]), "member")
@@ -46,13 +46,13 @@ describe("the role by groups", () => {
     assert.isNull(roleFor("admin", "Acme", ["chiefs"]))
   })
 
-  it("makes nobody an admin of another organization than the rule's", () => {
+  it("roleByGroups makes nobody an admin of another organization than the rule's", () => {
     assert.isNull(roleFor("member", "Guests", ["leads"]))
     assert.isNull(roleFor("member", "Acme", ["guests"]))
     assert.strictEqual(roleFor("member", "Guests", ["chiefs"]), "admin")
   })
 
-  it("stays as it is if no rule names a role", () => {
+  it("roleByGroups changes nothing if no rule names a role", () => {
     const plain = rules.map((rule): GroupRule => ({ ...rule, role: null }))
     for (const role of Role.literals) assert.isNull(roleFor(role, "Acme", ["staff"], plain))
   })
@@ -65,7 +65,7 @@ describe("the role by groups", () => {
   })
 
   it.prop(
-    "is never above what a rule about one of the groups says, and never that of an owner",
+    "roleByGroups never returns more than a rule about one of the groups, and never changes an owner",
     [Schema.Array(Rule), Schema.Array(names), Role, names],
     ([given, groups, role, organization]) => {
       const changed = roleByGroups({ role, organization }, groups, given)
@@ -83,7 +83,7 @@ describe("the role by groups", () => {
   )
 
   it.prop(
-    "of a new user is the one that the next sign-in finds",
+    "roleByGroups leaves a new user the role of placeOf",
     [Schema.Array(Rule), Schema.Array(names)],
     ([given, groups]) => {
       const place = Option.getOrNull(placeOf(groups, given, null))
@@ -104,21 +104,21 @@ describe("claims", () => {
   const open = { allowedDomains: [], groupsClaim: "groups" }
   const groupsOf = (groups: unknown) => Result.getOrThrow(identityOf({ ...claims, groups }, open)).groups
 
-  it("may tell groups as a list or as one text; the rest is ignored", () => {
+  it("groupsOf accepts a list or one text, and ignores everything else", () => {
     assert.deepStrictEqual(groupsOf(["a", 1, null, ["b"], "c"]), ["a", "c"])
     assert.deepStrictEqual(groupsOf("a"), ["a"])
     for (const nothing of [undefined, null, {}, 1, true]) assert.deepStrictEqual(groupsOf(nothing), [])
     assert.lengthOf(groupsOf(Array.from({ length: 5_000 }, (_, index) => `group ${index}`)), 1_000)
   })
 
-  it("without a subject that can be kept are refused", () => {
+  it("identityOf refuses claims without a subject that can be stored", () => {
     for (const sub of [undefined, "", 1, "x".repeat(256), "a\nb", "ä"]) {
       const identity = identityOf({ ...claims, sub }, open)
       assert.isTrue(Result.isFailure(identity) && identity.failure.problem === "provider_invalid", `${sub}`)
     }
   })
 
-  it("are asked for again only if one that is needed is missing", () => {
+  it("isIncomplete is true only if a claim that is needed is missing", () => {
     assert.isFalse(isIncomplete(claims, null))
     assert.isTrue(isIncomplete(claims, "groups"))
     assert.isFalse(isIncomplete({ ...claims, groups: [] }, "groups"))

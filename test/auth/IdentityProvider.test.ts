@@ -119,7 +119,7 @@ const tell = Effect.fnUntraced(function* (
 })
 
 describe("a sign-in at a real OpenID provider", () => {
-  it.effect("tells the identity, its verified address and the path to go back to", () =>
+  it.effect("a sign-in returns the identity, its verified address and the path to go back to", () =>
     Effect.gen(function* () {
       const { provider, service } = yield* started()
       const { pending, url } = yield* service.begin(callback, "/settings/keys?tab=1")
@@ -135,7 +135,7 @@ describe("a sign-in at a real OpenID provider", () => {
     })
   )
 
-  it.effect("asks the userinfo endpoint for what the ID token leaves out", () =>
+  it.effect("a sign-in asks the userinfo endpoint for what the ID token leaves out", () =>
     Effect.gen(function* () {
       const { provider, service } = yield* started(
         { groups: "staff=Example", scopes: ["openid", "email", "groups"] },
@@ -149,7 +149,7 @@ describe("a sign-in at a real OpenID provider", () => {
     })
   )
 
-  it.effect("may end in another process than it began in", () =>
+  it.effect("a sign-in may end in another process than it began in", () =>
     Effect.gen(function* () {
       const { provider, service } = yield* started()
       const other = yield* processOf(provider)
@@ -158,7 +158,7 @@ describe("a sign-in at a real OpenID provider", () => {
     })
   )
 
-  it.effect("keeps nothing readable in the browser", () =>
+  it.effect("a sign-in keeps nothing readable in the browser", () =>
     Effect.gen(function* () {
       const { service } = yield* started()
       const { pending, url } = yield* service.begin(callback, "/some/path")
@@ -171,7 +171,7 @@ describe("a sign-in at a real OpenID provider", () => {
     })
   )
 
-  it.effect("works after the provider has changed its keys", () =>
+  it.effect("a sign-in works after the provider has changed its keys", () =>
     Effect.gen(function* () {
       const { provider, service } = yield* started()
       yield* signIn(service)
@@ -180,7 +180,7 @@ describe("a sign-in at a real OpenID provider", () => {
     })
   )
 
-  it.effect("asks for the provider's description once", () =>
+  it.effect("concurrent sign-ins request the provider's description once", () =>
     Effect.gen(function* () {
       const { provider, service } = yield* started()
       yield* Effect.all([signIn(service), signIn(service), signIn(service)], { concurrency: 3 })
@@ -191,7 +191,7 @@ describe("a sign-in at a real OpenID provider", () => {
 })
 
 describe("what comes back from the provider", () => {
-  it.effect("is refused with another state", () =>
+  it.effect("a callback is refused with another state", () =>
     Effect.gen(function* () {
       const { provider, service } = yield* started()
       const { pending, query } = yield* walk(service)
@@ -203,7 +203,7 @@ describe("what comes back from the provider", () => {
     })
   )
 
-  it.effect("is refused for the sign-in of another browser", () =>
+  it.effect("a callback is refused for the sign-in of another browser", () =>
     Effect.gen(function* () {
       const { provider, service } = yield* started()
       const { query } = yield* walk(service)
@@ -214,7 +214,7 @@ describe("what comes back from the provider", () => {
     })
   )
 
-  it.effect("is refused when it comes a second time", () =>
+  it.effect("a callback is refused when it comes a second time", () =>
     Effect.gen(function* () {
       const { service } = yield* started()
       const returned = yield* walk(service)
@@ -223,7 +223,7 @@ describe("what comes back from the provider", () => {
     })
   )
 
-  it.effect("is refused with the code of another sign-in", () =>
+  it.effect("a callback is refused with the code of another sign-in", () =>
     Effect.gen(function* () {
       const { service } = yield* started()
       const stolen = yield* walk(service)
@@ -235,7 +235,7 @@ describe("what comes back from the provider", () => {
     })
   )
 
-  it.effect("is refused with the nonce of another sign-in in its ID token", () =>
+  it.effect("a callback is refused with the nonce of another sign-in in its ID token", () =>
     Effect.gen(function* () {
       const { service } = yield* started()
       const returned = yield* walk(service, (url) => url.searchParams.set("nonce", "another"))
@@ -243,7 +243,7 @@ describe("what comes back from the provider", () => {
     })
   )
 
-  it.effect("is refused when the person took longer than ten minutes", () =>
+  it.effect("a callback is refused more than ten minutes after the sign-in began", () =>
     Effect.gen(function* () {
       const { provider, service } = yield* started()
       const returned = yield* walk(service)
@@ -253,7 +253,7 @@ describe("what comes back from the provider", () => {
     })
   )
 
-  it.effect("is refused if what the browser kept was changed or made with another secret", () =>
+  it.effect("a callback is refused if the browser's state was changed or made with another secret", () =>
     Effect.gen(function* () {
       const { provider, service } = yield* started()
       const other = yield* processOf(provider, { clientSecret: Redacted.make("another secret") })
@@ -271,7 +271,7 @@ describe("what comes back from the provider", () => {
     })
   )
 
-  it.effect("is refused with an ID token that the provider's keys have not signed", () =>
+  it.effect("a callback is refused with an ID token that the provider's keys have not signed", () =>
     Effect.gen(function* () {
       const { provider, service } = yield* started()
       const { privateKey } = yield* Effect.promise(() => generateKeyPair("RS256"))
@@ -285,7 +285,7 @@ describe("what comes back from the provider", () => {
     })
   )
 
-  it.effect("is refused with an ID token without a signature", () =>
+  it.effect("a callback is refused with an ID token without a signature", () =>
     Effect.gen(function* () {
       const { provider, service } = yield* started()
       const header = Buffer.from(JSON.stringify({ alg: "none" })).toString("base64url")
@@ -295,7 +295,7 @@ describe("what comes back from the provider", () => {
     })
   )
 
-  it.effect("is refused with an ID token that was issued in the future", () =>
+  it.effect("a callback is refused with an ID token that was issued in the future", () =>
     Effect.gen(function* () {
       const { provider, service } = yield* started()
       for (const [ahead, problem] of [
@@ -310,7 +310,7 @@ describe("what comes back from the provider", () => {
   )
 
   it.effect(
-    "is refused when the ID token verifies no address and userinfo tells another one unverified",
+    "a callback is refused when userinfo calls an address unverified that the ID token doesn't verify",
     () =>
       Effect.gen(function* () {
         const { provider, service } = yield* started()
@@ -339,7 +339,7 @@ describe("what comes back from the provider", () => {
       })
   )
 
-  it.effect("is told as the provider's refusal", () =>
+  it.effect("a callback with an error of the provider fails as the provider's refusal", () =>
     Effect.gen(function* () {
       const { provider, service } = yield* started()
       for (const [error, problem] of [
@@ -355,7 +355,7 @@ describe("what comes back from the provider", () => {
 })
 
 describe("an address at the provider", () => {
-  it.effect("must be told and verified", () =>
+  it.effect("a sign-in needs an address that the provider sends and has verified", () =>
     Effect.gen(function* () {
       const { provider, service } = yield* started()
       for (const [person, problem] of [
@@ -373,7 +373,7 @@ describe("an address at the provider", () => {
     })
   )
 
-  it.effect("must be of an allowed domain, in whatever case, and not of one within it", () =>
+  it.effect("a sign-in needs an address of an allowed domain in any case, not of a subdomain", () =>
     Effect.gen(function* () {
       const { provider, service } = yield* started({ allowedDomains: ["example.com", "example.org"] })
       for (const email of [
@@ -392,7 +392,7 @@ describe("an address at the provider", () => {
 })
 
 describe("a provider that fails", () => {
-  it.effect("is unavailable while it is away, and asked again soon", () =>
+  it.effect("a provider that can't be reached is unavailable, and is asked again soon", () =>
     Effect.gen(function* () {
       const { provider, service } = yield* started()
       provider.answerInstead((request) => {
@@ -408,7 +408,7 @@ describe("a provider that fails", () => {
     })
   )
 
-  it.effect("is unavailable when nothing listens at its address", () =>
+  it.effect("a provider is unavailable when nothing listens at its address", () =>
     Effect.gen(function* () {
       const { provider } = yield* started()
       const service = yield* processOf(provider, { issuer: "http://127.0.0.1:1" })
@@ -416,7 +416,7 @@ describe("a provider that fails", () => {
     })
   )
 
-  it.live("is unavailable when it doesn't answer in time", () =>
+  it.live("a provider is unavailable when it doesn't answer in time", () =>
     Effect.gen(function* () {
       const { provider, service } = yield* started({ requestSeconds: 1 })
       const returned = yield* walk(service)
@@ -429,7 +429,7 @@ describe("a provider that fails", () => {
     })
   )
 
-  it.effect("is unavailable when it answers by errors of its own", () =>
+  it.effect("a provider is unavailable when it answers with errors of its own", () =>
     Effect.gen(function* () {
       const { provider, service } = yield* started()
       const returned = yield* walk(service)
@@ -441,7 +441,7 @@ describe("a provider that fails", () => {
     })
   )
 
-  it.effect("is not read to the end of an endless answer", () =>
+  it.effect("the endless answer of a provider is not read to its end", () =>
     Effect.gen(function* () {
       const { provider, service } = yield* started()
       let sent = 0
@@ -459,7 +459,7 @@ describe("a provider that fails", () => {
     })
   )
 
-  it.effect("can't send this service elsewhere", () =>
+  it.effect("the redirect of a provider is not followed", () =>
     Effect.gen(function* () {
       const { provider, service } = yield* started()
       const other = yield* makeLocalProvider()
@@ -473,7 +473,7 @@ describe("a provider that fails", () => {
     })
   )
 
-  it.effect("is refused when it describes itself as another issuer", () =>
+  it.effect("a provider is refused when it describes itself as another issuer", () =>
     Effect.gen(function* () {
       const { provider } = yield* started()
       const issuer = provider.issuer.replace("127.0.0.1", "localhost")
@@ -482,7 +482,7 @@ describe("a provider that fails", () => {
     })
   )
 
-  it.effect("has its new endpoints asked after a sign-in by the old ones failed", () =>
+  it.effect("the new endpoints of a provider are used after a sign-in at the old ones failed", () =>
     Effect.gen(function* () {
       const { provider, service } = yield* started()
       const returned = yield* walk(service)
@@ -503,7 +503,7 @@ describe("a provider that fails", () => {
 })
 
 describe("an installation without a provider", () => {
-  it.effect("offers none", () =>
+  it.effect("an installation without a provider offers no sign-in by one", () =>
     Effect.gen(function* () {
       const { provider } = yield* started()
       const service = yield* processOf(provider, { issuer: null, clientId: null, clientSecret: null })

@@ -8,7 +8,7 @@ import { authLayer, makeUser } from "./AccountsFixture.ts"
 layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layer)), { excludeTestServices: true })(
   "The keys of one user",
   (it) => {
-    it.effect("are bounded in number, of which revoked and expired ones and other users' don't count", () =>
+    it.effect("the number of valid keys of a user is bounded, without revoked and expired ones", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const apiKeys = yield* ApiKeys

@@ -77,11 +77,11 @@ describe("KeyToken", () => {
     })
   )
 
-  it("refuses a very long text at once", () => {
+  it("KeyToken refuses a very long text at once", () => {
     assert.isFalse(parses(KeyToken.keyPrefix + "a".repeat(10_000_000)))
   })
 
-  it.effect("creates a new key each time, hashes all of it, and shows its end as the hint", () =>
+  it.effect("KeyToken.makeKey creates a new key each time, and returns its hash and its hint", () =>
     Effect.gen(function* () {
       const keys = yield* Effect.all(Array.from({ length: 100 }, () => KeyToken.makeKey))
       assert.strictEqual(new Set(keys.map(Redacted.value)).size, 100)

@@ -26,7 +26,7 @@ const everything = authLayer().pipe(Layer.provideMerge(TestDatabase.layer))
 
 layer(everything)("Links", (it) => {
   describe("an invitation", () => {
-    it.effect("creates the user with its role when it is used, and signs the user in", () =>
+    it.effect("an invitation creates the user with its role when it is used, and signs the user in", () =>
       Effect.gen(function* () {
         const accounts = yield* Accounts
         const links = yield* Links
@@ -49,7 +49,7 @@ layer(everything)("Links", (it) => {
       })
     )
 
-    it.effect("is replaced by another one for the same address", () =>
+    it.effect("an invitation is replaced by another one for the same address", () =>
       Effect.gen(function* () {
         const links = yield* Links
         const { organization } = yield* makeUser
@@ -60,7 +60,7 @@ layer(everything)("Links", (it) => {
       })
     )
 
-    it.effect("is refused for an address that a user has", () =>
+    it.effect("an invitation is refused for an address that a user has", () =>
       Effect.gen(function* () {
         const links = yield* Links
         const { organization, user } = yield* makeUser
@@ -214,7 +214,7 @@ layer(everything)("Links", (it) => {
       })
   )
 
-  it.effect("links of a user who loses its role or is disabled are void, and those of others stay", () =>
+  it.effect("the links of a user who loses its role or is disabled are void, and those of others stay", () =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const links = yield* Links
@@ -280,7 +280,7 @@ layer(everything)("Links", (it) => {
 })
 
 layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layer)))("The set-up", (it) => {
-  it.effect("is for the first owner, under another address if it wants one, and only until it is done", () =>
+  it.effect("the set-up link works for the first owner, under any address, until it is used", () =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const links = yield* Links
@@ -299,7 +299,7 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layer)))("The set-up", (i
     })
   )
 
-  it.effect("at the same time in two processes leaves one link that can be used", () =>
+  it.effect("concurrent set-up links of two processes leave one that can be used", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const processes = [yield* Links, yield* secondProcess]
@@ -314,7 +314,7 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layer)))("The set-up", (i
     }).pipe(Effect.scoped)
   )
 
-  it.effect("links are valid for 30 minutes, and void once an admin has signed in otherwise", () =>
+  it.effect("set-up links are valid for 30 minutes, and void once an admin has signed in otherwise", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const accounts = yield* Accounts

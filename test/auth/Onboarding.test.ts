@@ -33,7 +33,7 @@ const empty = Effect.gen(function* () {
 })
 
 layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Onboarding", (it) => {
-  it.effect("creates the first user and a working key once", () =>
+  it.effect("Onboarding creates the first user and a working key once", () =>
     Effect.gen(function* () {
       yield* empty
       const onboarding = yield* Onboarding
@@ -52,7 +52,7 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Onboardi
     })
   )
 
-  it.effect("creates no first key where showing it was interrupted", () =>
+  it.effect("Onboarding creates no first key where showing it was interrupted", () =>
     Effect.gen(function* () {
       yield* empty
       const onboarding = yield* Onboarding
@@ -63,7 +63,7 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Onboardi
     })
   )
 
-  it.effect("lets exactly one of several starting processes create the first user", () =>
+  it.effect("Onboarding lets exactly one of several starting processes create the first user", () =>
     Effect.gen(function* () {
       yield* empty
       const starts = yield* Effect.all(Arr.makeBy(processes, () => anotherProcess))
@@ -76,7 +76,7 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Onboardi
     })
   )
 
-  it.effect("adopts a given key at the first start and at later ones", () =>
+  it.effect("Onboarding adopts a given key at the first start and at later ones", () =>
     Effect.gen(function* () {
       yield* empty
       const onboarding = yield* Onboarding
@@ -100,7 +100,7 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Onboardi
     })
   )
 
-  it.effect("creates one key and one user if several processes adopt the same key", () =>
+  it.effect("Onboarding creates one key and one user if several processes adopt the same key", () =>
     Effect.gen(function* () {
       yield* empty
       const given = yield* KeyToken.makeKey
@@ -113,7 +113,7 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Onboardi
     })
   )
 
-  it.effect("creates a user with a key or neither, whichever statement fails", () =>
+  it.effect("Onboarding creates a user with a key or neither, whichever statement fails", () =>
     Effect.gen(function* () {
       yield* empty
       const accounts = yield* Accounts

@@ -20,7 +20,7 @@ const withPasswords = Effect.fnUntraced(function* <A, E, R>(passes: number, effe
 })
 
 layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layer)))("Passwords", (it) => {
-  it.effect("hashes a password anew, once, when the cost has changed", () =>
+  it.effect("Passwords hashes a password anew, once, when the cost has changed", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { user } = yield* makeUser
@@ -43,7 +43,7 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layer)))("Passwords", (it
     })
   )
 
-  it.effect("takes the same characters in another form for the same password", () =>
+  it.effect("Passwords accepts the same characters in another Unicode form", () =>
     withPasswords(
       1,
       Effect.gen(function* () {
@@ -60,7 +60,7 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layer)))("Passwords", (it
     )
   )
 
-  it.effect("refuses more hashes than may wait, and answers the others", () =>
+  it.effect("Passwords refuses more hashes than may wait, and answers the others", () =>
     withPasswords(
       1,
       Effect.gen(function* () {

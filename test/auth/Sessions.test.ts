@@ -21,7 +21,7 @@ const makeSignedIn = Effect.gen(function* () {
 
 layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layer)))("Sessions", (it) => {
   describe("signIn", () => {
-    it.effect("starts a session whose secret finds the user", () =>
+    it.effect("Sessions.signIn starts a session whose secret finds the user", () =>
       Effect.gen(function* () {
         const sessions = yield* Sessions
         const { user } = yield* makeSignedIn
@@ -44,7 +44,7 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layer)))("Sessions", (it)
       })
     )
 
-    it.effect("refuses an unknown address, a wrong password and a disabled user in the same way", () =>
+    it.effect("Sessions.signIn refuses an unknown address, a wrong password and a disabled user alike", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const sessions = yield* Sessions
@@ -66,7 +66,7 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layer)))("Sessions", (it)
   })
 
   describe("find", () => {
-    it.effect("finds no session of a user who was disabled, and no one's by an unknown secret", () =>
+    it.effect("Sessions.find finds no session of a disabled user, and none by an unknown secret", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const sessions = yield* Sessions
@@ -79,7 +79,7 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layer)))("Sessions", (it)
       })
     )
 
-    it.effect("ends a session without requests after the idle time, and any one after the whole time", () =>
+    it.effect("Sessions.find ends a session after its idle time and after its whole time", () =>
       Effect.gen(function* () {
         const sessions = yield* Sessions
         const { secret, session } = yield* makeSignedIn
@@ -125,7 +125,7 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layer)))("Sessions", (it)
       })
   )
 
-  it.effect("of two changes of the password at once in two sessions, one ends the other's session", () =>
+  it.effect("one of two concurrent changes of the password in two sessions ends the other's session", () =>
     Effect.gen(function* () {
       const sessions = yield* Sessions
       const { person, user } = yield* makeSignedIn
@@ -156,7 +156,7 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layer)))("Sessions", (it)
     })
   )
 
-  it.effect("ends a session of its user only", () =>
+  it.effect("Sessions.end ends a session of its user only", () =>
     Effect.gen(function* () {
       const sessions = yield* Sessions
       const one = yield* makeSignedIn

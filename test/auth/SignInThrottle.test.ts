@@ -57,7 +57,7 @@ const everything = authLayer().pipe(
 )
 
 layer(everything)("SignInThrottle", (it) => {
-  it.effect("refuses even the right password after some failures, until the wait is over", () =>
+  it.effect("SignInThrottle refuses even the right password after failures until the wait is over", () =>
     Effect.gen(function* () {
       const sessions = yield* Sessions
       const { email } = yield* makeSignedIn
@@ -72,7 +72,7 @@ layer(everything)("SignInThrottle", (it) => {
     })
   )
 
-  it.effect("treats an address that is no user's like one that is", () =>
+  it.effect("SignInThrottle treats an address that is no user's like one that is", () =>
     Effect.gen(function* () {
       const sessions = yield* Sessions
       const client = clientAt("192.0.2.2")
@@ -85,7 +85,7 @@ layer(everything)("SignInThrottle", (it) => {
   )
 
   it.effect(
-    "counts every spelling that the look-up takes for one address together, of users and of nobody",
+    "SignInThrottle counts all the spellings of one address together, those of users and of nobody",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -106,7 +106,7 @@ layer(everything)("SignInThrottle", (it) => {
       })
   )
 
-  it.effect("doesn't let strangers lock a user out", () =>
+  it.effect("SignInThrottle doesn't let strangers lock a user out", () =>
     Effect.gen(function* () {
       const sessions = yield* Sessions
       const { email } = yield* makeSignedIn
@@ -115,7 +115,7 @@ layer(everything)("SignInThrottle", (it) => {
     })
   )
 
-  it.effect("limits one account over all networks but those where its user has signed in", () =>
+  it.effect("SignInThrottle limits an account over all networks but those where its user has signed in", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const sessions = yield* Sessions
@@ -136,7 +136,7 @@ layer(everything)("SignInThrottle", (it) => {
     })
   )
 
-  it.effect("takes the addresses of an IPv6 network for one client", () =>
+  it.effect("SignInThrottle takes the addresses of an IPv6 network for one client", () =>
     Effect.gen(function* () {
       const sessions = yield* Sessions
       const { email } = yield* makeSignedIn
@@ -152,7 +152,7 @@ layer(everything)("SignInThrottle", (it) => {
     })
   )
 
-  it.effect("limits attempts at one time in several processes like one after the other", () =>
+  it.effect("SignInThrottle limits concurrent attempts in several processes like sequential ones", () =>
     Effect.gen(function* () {
       const { email } = yield* makeSignedIn
       const processes = [yield* Sessions, yield* secondProcess]
@@ -166,7 +166,7 @@ layer(everything)("SignInThrottle", (it) => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("limits one network over many accounts", () =>
+  it.effect("SignInThrottle limits one network over many accounts", () =>
     Effect.gen(function* () {
       const sessions = yield* Sessions
       const client = clientAt("192.0.2.9")
@@ -176,7 +176,7 @@ layer(everything)("SignInThrottle", (it) => {
     })
   )
 
-  it.effect("limits guesses of the password in a session", () =>
+  it.effect("SignInThrottle limits guesses of the password in a session", () =>
     Effect.gen(function* () {
       const sessions = yield* Sessions
       const { person } = yield* makeSignedIn
@@ -186,7 +186,7 @@ layer(everything)("SignInThrottle", (it) => {
     })
   )
 
-  it.effect("records failures in the audit log without the address that was typed", () =>
+  it.effect("SignInThrottle records failures in the audit log without the address that was typed", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { email, id } = yield* makeSignedIn
@@ -200,7 +200,7 @@ layer(everything)("SignInThrottle", (it) => {
     })
   )
 
-  it.effect("keeps a bounded number of rows", () =>
+  it.effect("SignInThrottle keeps a bounded number of rows", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const sessions = yield* Sessions

@@ -20,7 +20,7 @@ const tagOf = <A>(effect: Effect.Effect<A, { readonly _tag: string }>) =>
 layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layer)), { excludeTestServices: true })(
   "What the admin of an organization sees",
   (it) => {
-    it.effect("is listed without other organizations and their users", () =>
+    it.effect("the admin of an organization lists no other organizations and none of their users", () =>
       Effect.gen(function* () {
         const [own, other] = yield* two
         const accounts = yield* Accounts
@@ -39,7 +39,7 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layer)), { excludeTestSer
       })
     )
 
-    it.effect("answers for others as for what doesn't exist, and changes nothing there", () =>
+    it.effect("the admin of an organization finds and changes nothing in others", () =>
       Effect.gen(function* () {
         const [own, other] = yield* two
         const accounts = yield* Accounts
@@ -67,7 +67,7 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layer)), { excludeTestSer
       })
     )
 
-    it.effect("can be found and changed by its admin", () =>
+    it.effect("the admin of an organization finds and changes what belongs to it", () =>
       Effect.gen(function* () {
         const [own] = yield* two
         const accounts = yield* Accounts

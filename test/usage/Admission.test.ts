@@ -129,7 +129,7 @@ describe("makeAdmission", () => {
 })
 
 describe("makeUsualOutput", () => {
-  it("is the length that three of four recent answers of the user do not exceed", () => {
+  it("makeUsualOutput returns the length that three of four recent answers do not exceed", () => {
     const usual = makeUsualOutput()
     const [alice, bob] = [UserId.make(randomUUID()), UserId.make(randomUUID())]
     for (const tokens of [3_000, 500, 700, 600]) usual.note(alice, tokens)
@@ -137,7 +137,7 @@ describe("makeUsualOutput", () => {
     assert.strictEqual(usual.of(bob), 1_024)
   })
 
-  it("follows the newest answers, within bounds", () => {
+  it("makeUsualOutput follows the newest answers, within bounds", () => {
     const usual = makeUsualOutput()
     const alice = UserId.make(randomUUID())
     for (let n = 0; n < 50; n++) usual.note(alice, 50_000)

@@ -120,7 +120,7 @@ layer(usageLayer.pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Allowance
   )
 
   it.effect(
-    "tells spent tokens from reserved ones, and asks for a retry soon where they are only reserved",
+    "Allowances distinguish spent from reserved tokens, and ask for an early retry for reserved ones",
     () =>
       Effect.gen(function* () {
         const { caller, usage } = yield* limited({ daily: 100, monthly: 150 })
@@ -447,7 +447,7 @@ layer(planned)("Allowances by plans", (it) => {
     })
   )
 
-  it.effect("of another plan hold within five seconds", () =>
+  it.effect("the allowances of another plan take effect within five seconds", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { caller, usage } = yield* limited({})

@@ -116,7 +116,7 @@ layer(KeyRates.layer.pipe(Layer.provideMerge(TestDatabase.layerFailing)))("KeyRa
     })
   )
 
-  it.effect("without the database a request is not admitted, and later ones are", () =>
+  it.effect("KeyRates admits no request without the database, and later ones again", () =>
     Effect.gen(function* () {
       const rates = yield* KeyRates
       const faults = yield* SqlFaults

@@ -328,7 +328,7 @@ const play = Effect.fnUntraced(function* (ledger: Ledger, steps: ReadonlyArray<S
 
 layer(TestDatabase.layer)("the ledger", (it) => {
   it.effect.prop(
-    "is what the plain one is, whatever two processes with two clocks do to it",
+    "the ledger equals a plain one, whatever two processes with two clocks do to it",
     [Steps, between(-30, 30), Schema.Boolean],
     ([steps, skewHours, isKeyLimited]) =>
       Effect.scoped(play(new Ledger(skewHours, isKeyLimited), steps.flat())),

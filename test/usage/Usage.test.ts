@@ -41,7 +41,7 @@ const settings = Layer.succeed(AppConfig, testConfig())
 layer(
   Usage.layer.pipe(Layer.provide([settings, termsLayer()]), Layer.provideMerge(TestDatabase.layerFailing))
 )("Usage", (it) => {
-  it.effect("adds up what a user spent, and only that user", () =>
+  it.effect("Usage adds up what a user spent, and only that user", () =>
     Effect.gen(function* () {
       const usage = yield* Usage
       const caller = yield* makeCaller
@@ -54,7 +54,7 @@ layer(
     })
   )
 
-  it.effect("counts a response once, however often it is recorded, at once or in turn", () =>
+  it.effect("Usage counts a response once, however often it is recorded, at once or in turn", () =>
     Effect.gen(function* () {
       const usage = yield* Usage
       const caller = yield* makeCaller
@@ -66,7 +66,7 @@ layer(
     })
   )
 
-  it.effect("begins a day and a month at midnight UTC", () =>
+  it.effect("Usage begins a day and a month at midnight UTC", () =>
     Effect.gen(function* () {
       const usage = yield* Usage
       const caller = yield* makeCaller
@@ -92,7 +92,7 @@ layer(
   )
 
   it.effect.prop(
-    "stores whatever a provider claims, as a count that the database takes",
+    "Usage stores whatever a provider claims, as a count that the database takes",
     [Claim, Claim],
     ([input, output]) =>
       Effect.gen(function* () {
@@ -109,7 +109,7 @@ layer(
     { arbitrary: { runs: 50 } }
   )
 
-  it.effect("stores parts of the tokens that are no more than the whole", () =>
+  it.effect("Usage stores parts of the tokens that are no more than the whole", () =>
     Effect.gen(function* () {
       const usage = yield* Usage
       const caller = yield* makeCaller
@@ -129,7 +129,7 @@ layer(
     })
   )
 
-  it.effect("says that the database is away, and the record can be made again", () =>
+  it.effect("Usage fails while the database is away, and the record can be made again", () =>
     Effect.gen(function* () {
       const usage = yield* Usage
       const faults = yield* SqlFaults
