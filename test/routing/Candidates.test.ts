@@ -113,7 +113,7 @@ const worsen: Readonly<Record<(typeof respects)[number], (model: Model) => Model
 
 describe("the candidates", () => {
   it.prop(
-    "can serve the need and are permitted; excluded models can't, or are not",
+    "candidates can serve the need and are permitted, excluded models can't or are not",
     [Needs, Models, Balance],
     ([need, some, balance]) => {
       const models = named(some)
@@ -142,7 +142,7 @@ describe("the candidates", () => {
     }
   )
 
-  it.prop("do not depend on the order of the catalog", [Needs, Models, Balance], ([need, some, balance]) => {
+  it.prop("candidates don't depend on the order", [Needs, Models, Balance], ([need, some, balance]) => {
     const models = named(some)
     const ranking = decide(need, models, balance)
     assert.deepStrictEqual(decide(need, models, balance), ranking)
@@ -151,7 +151,7 @@ describe("the candidates", () => {
   })
 
   it.prop(
-    "that are at least as good in every respect are never behind",
+    "candidates that are at least as good in every respect are never behind",
     [Needs, Models, Balance, Model, Schema.Array(Schema.Literals(respects)).check(Schema.isMaxLength(3))],
     ([need, others, balance, model, worseIn]) => {
       const better: Model = { ...model, id: "b" }
@@ -199,7 +199,7 @@ describe("the candidates", () => {
   )
 
   it.prop(
-    "never have a model earlier because it fails more, is slower or is cooling down",
+    "candidates never come earlier because they fail more, are slower or are cooling down",
     [Needs, Models, Balance, Share, Schema.Boolean],
     ([need, some, balance, more, coolingDown]) => {
       const models = named(some)
@@ -254,7 +254,7 @@ describe("rank", () => {
   const fair = spec("fair", { quality: 0.6, cost: 0.3 })
   const dear = spec("dear", { quality: 0.9, cost: 1 })
 
-  it("ranks by the balance and by eligibility", () => {
+  it("rank orders by the balance and by eligibility", () => {
     const all = [poor, fair, dear]
     assert.deepStrictEqual(order(needing(), 0, ...all), ["poor", "fair", "dear"])
     assert.deepStrictEqual(order(needing(), 100, ...all), ["dear", "fair", "poor"])
@@ -268,7 +268,7 @@ describe("rank", () => {
     assert.strictEqual(best(needing({ difficulty: 0.6 }), small, large), "large")
   })
 
-  it("compares prices where every model that fits has one, and costs otherwise", () => {
+  it("rank compares prices where every model that fits has one, and costs otherwise", () => {
     const chatty = spec("chatty", { cost: 0.9, price: { input: 1, output: 10 } })
     const attentive = spec("attentive", { cost: 0.1, price: { input: 10, output: 1 } })
     const long = needing({ promptTokens: 6000 })
@@ -281,14 +281,14 @@ describe("rank", () => {
     assert.closeTo(first?.reasons.expectedPrice ?? 0, 0.012, 1e-9)
   })
 
-  it("prefers a model with tools where they are offered, and accepts one without where there is no other", () => {
+  it("rank prefers models with tools where they are offered, and accepts others without them", () => {
     const better = spec("better", { quality: 1, tools: false })
     assert.strictEqual(best(needing({ tools: true }), better, spec("able")), "able")
     assert.strictEqual(best(needing(), better, spec("able")), "better")
     assert.strictEqual(best(needing({ tools: true }), better), "better")
   })
 
-  it("prefers a model whose window leaves room for an answer", () => {
+  it("rank prefers a model whose window leaves room for an answer", () => {
     const full = spec("full", { quality: 1, contextWindow: 1000 })
     const asked = needing({ promptTokens: 900 })
     assert.strictEqual(best(asked, full, spec("roomy")), "roomy")
@@ -296,7 +296,7 @@ describe("rank", () => {
     assert.strictEqual(best(needing({ promptTokens: 900, maxOutputTokens: 50 }), full, spec("roomy")), "full")
   })
 
-  it("counts the room in the window, whatever a model could write into it", () => {
+  it("rank counts the room in the window, whatever a model could write into it", () => {
     const terse = spec("terse", { contextWindow: 1000, maxOutputTokens: 300 })
     assert.strictEqual(
       best(needing({ promptTokens: 500 }), terse, { ...terse, id: "wordy", maxOutputTokens: 900 }),
@@ -304,19 +304,19 @@ describe("rank", () => {
     )
   })
 
-  it("prefers the more capable model where all else is equal", () => {
+  it("rank prefers the more capable model where all else is equal", () => {
     assert.strictEqual(best(needing(), spec("a", { tools: false }), spec("b")), "b")
     assert.strictEqual(best(needing(), spec("a"), spec("b", { contextWindow: 9000 })), "b")
     assert.strictEqual(best(needing(), spec("a"), spec("b", { maxOutputTokens: 3000 })), "b")
     assert.deepStrictEqual(order(needing({ promptTokens: 8000 }), 50, spec("a")), [])
   })
 
-  it("ignores a maximum of output tokens that no model reaches", () => {
+  it("rank ignores a maximum of output tokens that no model reaches", () => {
     const wordy = spec("wordy", { quality: 0.1, maxOutputTokens: 4000 })
     assert.strictEqual(best(needing({ maxOutputTokens: 1_000_000 }), wordy, spec("good")), "good")
   })
 
-  it("prefers a model that is nearly as good to one that fails or is slow", () => {
+  it("rank prefers a model that is nearly as good to one that fails or is slow", () => {
     const good = { quality: 0.8 }
     assert.strictEqual(best(needing(), spec("a", { ...good, ...sick({ coolingDown: true }) }), poor), "poor")
     assert.strictEqual(best(needing(), spec("a", { ...good, ...sick({ failureShare: 0.6 }) }), poor), "poor")
@@ -331,7 +331,7 @@ describe("rank", () => {
     )
   })
 
-  it("orders equal models by their ids", () => {
+  it("rank sorts equal models by their ids", () => {
     assert.deepStrictEqual(order(needing(), 50, spec("b"), spec("c"), spec("a")), ["a", "b", "c"])
     const elsewhere = [spec("a", { provider: "z" }), spec("a", { provider: "b" })]
     assert.deepStrictEqual(

@@ -45,7 +45,7 @@ const model = {
 const catalog = { providers: [provider], models: [model] }
 
 describe("readCatalogFile", () => {
-  it.effect("reads providers and models", () =>
+  it.effect("readCatalogFile reads providers and models", () =>
     Effect.gen(function* () {
       const { models, servers } = yield* read(catalog)
       assert.deepStrictEqual(models, [model])
@@ -55,7 +55,7 @@ describe("readCatalogFile", () => {
     })
   )
 
-  it.effect("takes prices, where they are given", () =>
+  it.effect("readCatalogFile takes prices, where they are given", () =>
     Effect.gen(function* () {
       const priced = { ...model, id: "n", price: { input: 0.15, output: 2.5 } }
       const full = {
@@ -68,7 +68,7 @@ describe("readCatalogFile", () => {
     })
   )
 
-  it.effect("takes headers for a provider, secrets among them from variables", () =>
+  it.effect("readCatalogFile takes headers for a provider, secrets among them from variables", () =>
     Effect.gen(function* () {
       const headers = { "x-portkey-provider": "openai", "x-portkey-api-key": { variable: "PORTKEY_KEY" } }
       const { servers } = yield* read(
@@ -91,7 +91,7 @@ describe("readCatalogFile", () => {
     [{ "proxy-authorization": "sesame-7" }, "providers[0].headers.proxy-authorization", /for a proxy/],
     [{ "proxy-connection": "close" }, "providers[0].headers.proxy-connection", /for a proxy/],
     [{ "X-A": "b" }, "providers[0].headers.X-A", /small letters/]
-  ])("refuses headers that can't be sent: %j", ([headers, path, message]) =>
+  ])("readCatalogFile refuses headers that can't be sent: %j", ([headers, path, message]) =>
     Effect.gen(function* () {
       const invalid = yield* Effect.flip(read({ ...catalog, providers: [{ ...provider, headers }] }))
       assert.include(invalid.problems[0].path, path)
@@ -100,7 +100,7 @@ describe("readCatalogFile", () => {
     })
   )
 
-  it.effect("takes fields, headers and a dialect for one model", () =>
+  it.effect("readCatalogFile takes fields, headers and a dialect for one model", () =>
     Effect.gen(function* () {
       const extras = {
         dialect: "deepseek",
@@ -138,7 +138,7 @@ describe("readCatalogFile", () => {
     [{ headers: { "x-a": { variable: "ROUTE" } } }, "models[0].headers.x-a.variable", /ROUTE is not set/],
     [{ dialect: "mine" }, "models[0].dialect", /deepseek/],
     [{ opensThinking: "yes" }, "models[0].opensThinking", /boolean/]
-  ])("refuses for a model what can't be sent: %j", ([more, path, message]) =>
+  ])("readCatalogFile refuses fields of a model that can't be sent: %j", ([more, path, message]) =>
     Effect.gen(function* () {
       const invalid = yield* Effect.flip(read({ ...catalog, models: [{ ...model, ...more }] }))
       assert.include(invalid.problems[0].path, path)
@@ -178,7 +178,7 @@ describe("readCatalogFile", () => {
       "models[0].body.thinking",
       /"anthropic" sets this one itself/
     ]
-  ])("refuses what the protocol has no use for, or sends itself: %j %j", ([more, extras, path, message]) =>
+  ])("readCatalogFile refuses fields that a protocol doesn't take: %j %j", ([more, extras, path, message]) =>
     Effect.gen(function* () {
       const invalid = yield* Effect.flip(
         read({ providers: [{ ...provider, ...more }], models: [{ ...model, ...extras }] })
@@ -191,7 +191,7 @@ describe("readCatalogFile", () => {
     })
   )
 
-  it.effect("takes the same fields where another protocol doesn't send them", () =>
+  it.effect("readCatalogFile takes the same fields where another protocol doesn't send them", () =>
     Effect.gen(function* () {
       const body = { reasoning: { max_tokens: 1000 }, thinking: { type: "enabled" } }
       const { servers } = yield* read({ ...catalog, models: [{ ...model, body }] })
@@ -199,7 +199,7 @@ describe("readCatalogFile", () => {
     })
   )
 
-  it.effect("refuses a header that the provider's protocol sets, and takes it for another protocol", () =>
+  it.effect("readCatalogFile refuses a header only where the provider's protocol sets it", () =>
     Effect.gen(function* () {
       const headers = { "anthropic-version": "2024-01-01" }
       const at = (protocol: string) => ({ ...catalog, providers: [{ ...provider, protocol, headers }] })
@@ -224,7 +224,7 @@ describe("readCatalogFile", () => {
     })
   )
 
-  it.effect("takes the key of Azure in a header only where no variable holds it", () =>
+  it.effect("readCatalogFile takes the key of Azure in a header only where no variable holds it", () =>
     Effect.gen(function* () {
       const baseUrl = "https://example.openai.azure.com/openai/deployments/d?api-version=2024-10-21"
       const headers = { "api-key": { variable: "AZURE_KEY" } }
@@ -247,7 +247,7 @@ describe("readCatalogFile", () => {
     })
   )
 
-  it.effect("takes fields of one protocol only for this protocol", () =>
+  it.effect("readCatalogFile takes fields of one protocol only for this protocol", () =>
     Effect.gen(function* () {
       const fields = [
         ["openai-chat", "tokenParameter", "max_completion_tokens"],
@@ -268,7 +268,7 @@ describe("readCatalogFile", () => {
     })
   )
 
-  it.effect("knows every protocol, and a provider's own limit on requests at once", () =>
+  it.effect("readCatalogFile knows every protocol, and a provider's limit on concurrent requests", () =>
     Effect.gen(function* () {
       const providers = protocolNames.map((protocol) => ({
         ...provider,
@@ -284,7 +284,7 @@ describe("readCatalogFile", () => {
     })
   )
 
-  it.effect("takes the key from the variable that is named, or from the file that NAME_FILE names", () =>
+  it.effect("readCatalogFile takes the key from the named variable, or from the file of NAME_FILE", () =>
     Effect.gen(function* () {
       const withKey = { ...catalog, providers: [{ ...provider, keyVariable: "MY_KEY" }] }
       const keyOf = (content: Effect.Success<ReturnType<typeof read>>) => {
@@ -363,7 +363,7 @@ describe("readCatalogFile", () => {
       "models[0].maxOutputTokens: "
     ],
     ["a variable that isn't set", { ...catalog, providers: [{ ...provider, keyVariable: "GONE" }] }, "GONE"]
-  ] as const)("names the file and the place of %s", ([, content, expected]) =>
+  ] as const)("readCatalogFile names the file and the place of %s", ([, content, expected]) =>
     Effect.gen(function* () {
       const failure = yield* Effect.flip(read(content))
       assert.match(failure.message, /PARLEY_MODELS_FILE .*models\.json can't be used/)
@@ -372,7 +372,7 @@ describe("readCatalogFile", () => {
     })
   )
 
-  it.effect("tells all problems at once", () =>
+  it.effect("readCatalogFile reports all problems at once", () =>
     Effect.gen(function* () {
       const broken = {
         providers: [{ ...provider, id: "" }],
@@ -388,7 +388,7 @@ describe("readCatalogFile", () => {
   )
 
   it.effect(
-    "names the line and the key of a wrong field, and of one that is missing the line of its object",
+    "readCatalogFile names the line and the key of a wrong field, and the object of a missing one",
     () =>
       Effect.gen(function* () {
         const broken = {
@@ -411,14 +411,14 @@ describe("readCatalogFile", () => {
     ['{\n  // ours\n  "models": []\n}', "line 2, column 3"],
     ['{"providers": [] "models": []}', "line 1, column 18"],
     ["", "line 1, column 1"]
-  ] as const)("names the line and the column where a file stops being JSON: %j", ([text, place]) =>
+  ] as const)("readCatalogFile names line and column where a file stops being JSON: %j", ([text, place]) =>
     Effect.gen(function* () {
       const { message } = yield* Effect.flip(read(text))
       assert.include(message, `  ${place}: Expected a JSON document.`)
     })
   )
 
-  it.effect("tells also what lies behind a wrong shape: references and keys", () =>
+  it.effect("readCatalogFile reports wrong references and keys behind a wrong shape, too", () =>
     Effect.gen(function* () {
       const broken = {
         providers: [
@@ -439,7 +439,7 @@ describe("readCatalogFile", () => {
     })
   )
 
-  it.effect("refuses a key that is given twice, or whose file can't be read", () =>
+  it.effect("readCatalogFile refuses a key that is given twice, or whose file can't be read", () =>
     Effect.gen(function* () {
       const withKey = { ...catalog, providers: [{ ...provider, keyVariable: "MY_KEY" }] }
       for (const variables of [{ MY_KEY: "sk-9", MY_KEY_FILE: "/x" }, { MY_KEY_FILE: "/nowhere/key" }]) {
@@ -451,7 +451,7 @@ describe("readCatalogFile", () => {
     })
   )
 
-  it.effect("names a file that isn't there", () =>
+  it.effect("readCatalogFile names a file that isn't there", () =>
     Effect.gen(function* () {
       const failure = yield* Effect.flip(readCatalogFile("/nowhere/models.json"))
       assert.include(failure.message, "/nowhere/models.json")

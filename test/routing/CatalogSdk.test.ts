@@ -103,7 +103,7 @@ const problemOf = (provider: object, variables: Readonly<Record<string, string>>
   })
 
 describe("a provider of a catalog with the protocol ai-sdk", () => {
-  it.effect("is asked by the package that is installed beside the catalog", () =>
+  it.effect("a provider of the AI SDK is asked by the package that is installed beside the catalog", () =>
     Effect.gen(function* () {
       const server = yield* serverOf({ package: "good-package" })
       assert.strictEqual(server.protocol.name, "ai-sdk")
@@ -112,7 +112,7 @@ describe("a provider of a catalog with the protocol ai-sdk", () => {
     })
   )
 
-  it.effect("may name a scope, a part of a package, an address and the folder of the package", () =>
+  it.effect("a provider of the AI SDK may name a scope, a part, an address and the package's folder", () =>
     Effect.gen(function* () {
       const server = yield* serverOf(
         { package: "@scope/good/part", packageFolder: "packages", baseUrl: "https://models.example/v1?a=b" },
@@ -123,13 +123,13 @@ describe("a provider of a catalog with the protocol ai-sdk", () => {
     })
   )
 
-  it.effect.each(["import-only", "import-only/part"])("may export for import alone: %s", (name) =>
+  it.effect.each(["import-only", "import-only/part"])("a package may export for import alone: %s", (name) =>
     Effect.gen(function* () {
       assert.strictEqual(placeOf(yield* serverOf({ package: name })), name)
     })
   )
 
-  it.live("is not waited for where it hangs while it is loaded", () =>
+  it.live("a package of the AI SDK that hangs while it is loaded is not waited for", () =>
     Effect.gen(function* () {
       const fiber = yield* Effect.forkChild(problemOf({ package: "hanging-package" }))
       yield* until(Effect.map(TestClock.adjust("10 seconds"), () => fiber.pollUnsafe() !== undefined))
@@ -138,7 +138,7 @@ describe("a provider of a catalog with the protocol ai-sdk", () => {
     }).pipe(Effect.provide(TestClock.layer()))
   )
 
-  it.effect("has none of its secrets in the message of a package that can't be loaded", () =>
+  it.effect("the message of a package that can't be loaded has none of its secrets", () =>
     Effect.gen(function* () {
       const { message } = yield* problemOf(
         {
@@ -152,14 +152,14 @@ describe("a provider of a catalog with the protocol ai-sdk", () => {
     })
   )
 
-  it.effect("is found in the folders above, as Node looks for what a file imports", () =>
+  it.effect("a package of the AI SDK is found in the folders above, as Node looks for imports", () =>
     Effect.gen(function* () {
       const server = yield* serverOf({ package: "good-package", packageFolder: "elsewhere/deep" })
       assert.strictEqual(placeOf(server), "good-package")
     })
   )
 
-  it.effect("has its reasoning go back to the same package, address and options only", () =>
+  it.effect("reasoning goes back to the same package, address and options only", () =>
     Effect.gen(function* () {
       const origins = yield* Effect.forEach(
         [
@@ -175,7 +175,7 @@ describe("a provider of a catalog with the protocol ai-sdk", () => {
     })
   )
 
-  it.effect("takes secrets of its options from variables, and hides them", () =>
+  it.effect("a provider of the AI SDK takes secret options from variables, and hides them", () =>
     Effect.gen(function* () {
       const options = {
         region: "eu-central-1",
@@ -328,7 +328,7 @@ describe("a provider of a catalog with the protocol ai-sdk", () => {
       /only the protocol ai-sdk/
     ],
     [{ protocol: "anthropic" }, "providers[0].baseUrl", /^Missing/]
-  ])("is refused, with the field and the remedy: %j", ([provider, path, message]) =>
+  ])("a provider of the AI SDK is refused with the field and the remedy: %j", ([provider, path, message]) =>
     Effect.gen(function* () {
       const problem = yield* problemOf(provider)
       assert.strictEqual(problem.path, path)

@@ -59,7 +59,7 @@ const Request = Schema.Struct({
 const toAsked = ({ text, ...others }: typeof Request.Type): Asked => ({ ...others, text: text.join("\n") })
 
 describe("difficultyOf", () => {
-  it.prop("is between 0 and 1, the sum of its parts, and the same for the same", [Request], ([request]) => {
+  it.prop("difficultyOf is from 0 to 1, the sum of its parts, and deterministic", [Request], ([request]) => {
     const { features, score } = difficultyOf(toAsked(request))
     const sum = features.reduce((all, { points }) => all + points, 0)
     assert.strictEqual(score, Math.min(1, sum))
@@ -72,7 +72,7 @@ describe("difficultyOf", () => {
   })
 
   it.prop(
-    "never falls when there is more of anything",
+    "difficultyOf never falls when there is more of anything",
     [Request, Text, count, count, count],
     ([request, lines, promptTokens, files, passages]) => {
       const less = toAsked(request)
@@ -94,7 +94,7 @@ describe("difficultyOf", () => {
     }
   )
 
-  it("stays below 0.1 for plain questions in any language, and rises with code and mathematics", () => {
+  it("difficultyOf is below 0.1 for plain questions in any language, and rises with code and math", () => {
     const plain = [
       "Hi",
       "Good morning, how are you today?",
@@ -116,14 +116,14 @@ describe("difficultyOf", () => {
     assert.isBelow(scoreOf(page), 1)
   })
 
-  it("is the same for the same structure, whatever the words", () => {
+  it("difficultyOf is the same for the same structure, whatever the words", () => {
     assert.deepStrictEqual(
       difficultyOf(asked("Prove it, debug it: why? Search for it.")),
       difficultyOf(asked("Paint it, polish it: who? Dreams of it."))
     )
   })
 
-  it("says each feature in a sentence", () => {
+  it("difficultyOf describes each feature in a sentence", () => {
     const { features } = difficultyOf(asked("Look at https://example.com: why?", { files: 1, passages: 8 }))
     assert.deepStrictEqual(
       features.map(({ sentence }) => sentence),
@@ -138,7 +138,7 @@ describe("difficultyOf", () => {
     )
   })
 
-  it("counts documents, and tools only where they are offered", () => {
+  it("difficultyOf counts documents, and tools only where they are offered", () => {
     assert.isAbove(
       pointsOf("documents", asked("", { files: 2 })),
       pointsOf("documents", asked("", { passages: 2 }))
@@ -164,13 +164,13 @@ describe("signsOf", () => {
     assert.deepInclude(signsOf(text), expected)
   })
 
-  it("looks at no more than the beginning", () => {
+  it("signsOf looks at no more than the beginning", () => {
     const long = "a line of words\n".repeat(charactersMax / 16)
     assert.strictEqual(long.length, charactersMax)
     assert.deepStrictEqual(signsOf(`${long}Is it 1 + 1?\n\`\`\``), signsOf(long))
   })
 
-  it("does no more work on a text that is made to be hard", () => {
+  it("signsOf does no more work on a text that is made to be hard", () => {
     const hostile = [
       "(",
       "at ",

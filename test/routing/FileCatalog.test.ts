@@ -55,7 +55,7 @@ const request = (text: string) => ({
 })
 
 describe("the catalog of a file", () => {
-  it.effect("has the models of a new reading when that is put in force, and not before", () =>
+  it.effect("FileCatalog has the models of a new reading when it is put in force, and not before", () =>
     Effect.gen(function* () {
       const { catalog, ids, rewrite } = yield* begin([{ id: "old", url: "http://127.0.0.1:1/v1" }])
       yield* rewrite([
@@ -76,7 +76,7 @@ describe("the catalog of a file", () => {
     })
   )
 
-  it.effect("stays as it was where a new reading has a fault", () =>
+  it.effect("FileCatalog stays as it was where a new reading has a fault", () =>
     Effect.gen(function* () {
       const { catalog, ids, write } = yield* begin([{ id: "old", url: "http://127.0.0.1:1/v1" }])
       yield* write({ providers: [], models: [] })
@@ -86,7 +86,7 @@ describe("the catalog of a file", () => {
     })
   )
 
-  it.live("lets a stream end that began before, at a server that the file has no more", () =>
+  it.live("FileCatalog lets a stream end that began at a server which the file has no more", () =>
     Effect.gen(function* () {
       const server = yield* makeMockModelServer
       const { catalog, ids, reload, rewrite } = yield* begin([{ id: "old", url: server.url }])
@@ -106,7 +106,7 @@ describe("the catalog of a file", () => {
     })
   )
 
-  it.live("counts running requests of a server that stays against its limit, and knows its health", () =>
+  it.live("FileCatalog keeps running requests and health of a server that stays", () =>
     Effect.gen(function* () {
       const server = yield* makeMockModelServer
       const old = { id: "house", url: server.url, concurrentMax: 7 }
@@ -125,7 +125,7 @@ describe("the catalog of a file", () => {
     })
   )
 
-  it.live("knows the health of a package of the AI SDK as long as its name and its options stay", () =>
+  it.live("FileCatalog keeps the health of a package while its name and its options stay", () =>
     Effect.gen(function* () {
       const server = yield* makeMockModelServer
       // No key: each request fails.

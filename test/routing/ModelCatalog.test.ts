@@ -36,7 +36,7 @@ const idsOf = (entries: Effect.Success<ModelCatalog["Service"]["entries"]>) =>
 const need = { promptTokens: 10, tools: false, maxOutputTokens: null, difficulty: 0.5 }
 
 describe("ModelCatalog", () => {
-  it.effect("has the offline model alone where nothing is configured", () =>
+  it.effect("ModelCatalog has the offline model alone where nothing is configured", () =>
     Effect.gen(function* () {
       const catalog = yield* begin({})
       assert.deepStrictEqual(idsOf(yield* catalog.entries), ["parley-offline"])
@@ -46,7 +46,7 @@ describe("ModelCatalog", () => {
     })
   )
 
-  it.effect("has the models that a server lists, and not the offline one", () =>
+  it.effect("ModelCatalog has the models that a server lists, and not the offline one", () =>
     Effect.gen(function* () {
       const server = yield* makeMockModelServer
       yield* server.listModels({
@@ -60,7 +60,7 @@ describe("ModelCatalog", () => {
     })
   )
 
-  it.effect("answers through the model that the router chose, with the key", () =>
+  it.effect("ModelCatalog answers through the model that the router chose, with the key", () =>
     Effect.gen(function* () {
       const server = yield* makeMockModelServer
       const settings = {
@@ -89,14 +89,14 @@ describe("ModelCatalog", () => {
     ["https://api.openai.com.example/v1", "openai-chat"],
     ["https://example.openai.azure.com/openai/v1", "openai-chat"],
     ["http://127.0.0.1:8000/v1", "openai-chat"]
-  ] as const)("asks the server at %s by %s", (openaiBaseUrl, protocol) => {
+  ] as const)("openAiServer asks the server at %s by %s", (openaiBaseUrl, protocol) => {
     const server = openAiServer({ openaiApiKey: Redacted.make("sk-1"), openaiBaseUrl })
     assert.strictEqual(server?.protocol.name, protocol)
     assert.strictEqual(server?.baseUrl.href, openaiBaseUrl ?? "https://api.openai.com/v1")
     assert.isNull(openAiServer({ openaiApiKey: null, openaiBaseUrl: null }))
   })
 
-  it.effect("knows named models from the start while the server is unavailable", () =>
+  it.effect("ModelCatalog knows named models from the start while the server is unavailable", () =>
     Effect.gen(function* () {
       const catalog = yield* begin({ openaiBaseUrl: "http://127.0.0.1:9/v1", openaiModel: ["a", "b"] })
       assert.deepStrictEqual(idsOf(yield* catalog.known), ["a", "b"])
@@ -104,7 +104,7 @@ describe("ModelCatalog", () => {
     })
   )
 
-  it.effect("learns the limits of named models from the list", () =>
+  it.effect("ModelCatalog learns the limits of named models from the list", () =>
     Effect.gen(function* () {
       const server = yield* makeMockModelServer
       yield* server.listModels({ data: [{ id: "a", max_model_len: 2048 }] })
@@ -119,7 +119,7 @@ describe("ModelCatalog", () => {
     [403, "model_misconfigured"],
     [404, "model_misconfigured"],
     [503, "model_unavailable"]
-  ] as const)("blames the settings where the list of models is refused (%j)", ([status, code]) =>
+  ] as const)("ModelCatalog blames the settings where the list of models is refused (%j)", ([status, code]) =>
     Effect.gen(function* () {
       const server = yield* makeMockModelServer
       yield* server.listModels({ status })
@@ -132,7 +132,7 @@ describe("ModelCatalog", () => {
     })
   )
 
-  it.effect("starts while the server is unavailable, retries for a request, and recovers", () =>
+  it.effect("ModelCatalog starts while the server is unavailable, retries for a request, and recovers", () =>
     Effect.gen(function* () {
       const server = yield* makeMockModelServer
       yield* server.listModels({ status: 503 })
@@ -151,7 +151,7 @@ describe("ModelCatalog", () => {
     })
   )
 
-  it.effect("retries by itself, less and less often", () =>
+  it.effect("ModelCatalog retries by itself, less and less often", () =>
     Effect.gen(function* () {
       const server = yield* makeMockModelServer
       yield* server.listModels({ status: 500 })
@@ -166,7 +166,7 @@ describe("ModelCatalog", () => {
     })
   )
 
-  it.effect("refreshes the list, and keeps the old one where that fails", () =>
+  it.effect("ModelCatalog refreshes the list, and keeps the old one where that fails", () =>
     Effect.gen(function* () {
       const server = yield* makeMockModelServer
       yield* server.listModels({ data: [{ id: "old" }] })
@@ -185,7 +185,7 @@ describe("ModelCatalog", () => {
     })
   )
 
-  it.effect("bounds how long a request waits for the list", () =>
+  it.effect("ModelCatalog bounds how long a request waits for the list", () =>
     Effect.gen(function* () {
       const catalog = yield* begin({ openaiBaseUrl: yield* silentServer })
       const fiber = yield* Effect.forkChild(catalog.entries)
@@ -200,7 +200,7 @@ describe("ModelCatalog", () => {
     [{ data: [{ id: "b" }] }, "ok", /answers, but doesn't list a\./],
     [{ status: 401 }, "failing", /should have the model a, but its list of models can't be read: HTTP 401/],
     [null, "failing", /should have the model a, but .*ECONNREFUSED/]
-  ])("says of named models only what their server has told: %j", ([list, state, sentence]) =>
+  ])("ModelCatalog says of named models only what their server has reported: %j", ([list, state, sentence]) =>
     Effect.gen(function* () {
       const server = yield* makeMockModelServer
       if (list !== null) yield* server.listModels(list)
@@ -225,7 +225,7 @@ describe("ModelCatalog", () => {
     })
   )
 
-  it.effect("prefers the file where both are given", () =>
+  it.effect("ModelCatalog prefers the file where both are given", () =>
     Effect.gen(function* () {
       const directory = yield* Effect.acquireRelease(
         Effect.promise(() => mkdtemp(join(tmpdir(), "parley-catalog-"))),
@@ -246,7 +246,7 @@ describe("ModelCatalog", () => {
   )
 
   it.effect(
-    "has the models of every protocol, and knows the health of their servers without asking one",
+    "ModelCatalog has the models of every protocol, and knows the health of their servers without asking one",
     () =>
       Effect.gen(function* () {
         const server = yield* makeMockModelServer
@@ -298,7 +298,7 @@ describe("ModelCatalog", () => {
       })
   )
 
-  it("names the settings that have no effect beside the others", () => {
+  it("unusedModelSettings names the settings that have no effect beside the others", () => {
     const unused = (models: NonNullable<SettingsOverrides["models"]>) =>
       unusedModelSettings(testConfig({ models }).models)
     const [openaiModel, openaiBaseUrl] = [["m"], "http://127.0.0.1:9/v1"]
@@ -309,7 +309,7 @@ describe("ModelCatalog", () => {
       assert.isNull(unused(models))
   })
 
-  it.effect("fails at the start where the file can't be used", () =>
+  it.effect("ModelCatalog fails at the start where the file can't be used", () =>
     Effect.gen(function* () {
       const failure = yield* Effect.flip(begin({ file: "/nowhere/models.json" }))
       assert.strictEqual(failure._tag, "CatalogInvalid")

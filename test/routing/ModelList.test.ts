@@ -26,7 +26,7 @@ const orderOf = (models: ReadonlyArray<ModelSpec>, difficulty: number, balance: 
 const idsOf = (models: ReadonlyArray<{ readonly id: string }>) => models.map((model) => model.id)
 
 describe("decodeModelList", () => {
-  it.effect("reads the list of OpenAI and the bare list of others", () =>
+  it.effect("decodeModelList reads the list of OpenAI and the bare list of others", () =>
     Effect.gen(function* () {
       const data = [{ id: "a", object: "model", created: 1, owned_by: "me" }, { id: "b" }]
       assert.deepStrictEqual(idsOf(yield* decode({ object: "list", data })), ["a", "b"])
@@ -42,7 +42,7 @@ describe("decodeModelList", () => {
     ["llama.cpp", { meta: { n_ctx_train: 2048, vocab_type: 1 } }, 2048, null],
     ["llama.cpp with a smaller window", { meta: { n_ctx: 1024, n_ctx_train: 2048 } }, 1024, null],
     ["nobody", { meta: null, context_length: "many", max_model_len: -1, context_window: 1.5 }, null, null]
-  ] as const)("takes the limits that %s tells", ([, told, contextWindow, maxOutputTokens]) =>
+  ] as const)("decodeModelList takes the limits that %s has", ([, told, contextWindow, maxOutputTokens]) =>
     Effect.gen(function* () {
       const [model] = yield* decode({ data: [{ id: "m", ...told }] })
       assert.deepInclude(model, { contextWindow, maxOutputTokens })
@@ -56,14 +56,14 @@ describe("decodeModelList", () => {
     ["Mistral of a model for text", { capabilities: { completion_chat: true, vision: false } }, false],
     ["a server that lists its abilities otherwise", { architecture: "llama", capabilities: ["chat"] }, null],
     ["a server that lists none", { architecture: null, capabilities: null }, null]
-  ] as const)("takes what %s tells about images", ([, told, vision]) =>
+  ] as const)("decodeModelList takes what %s reports about images", ([, told, vision]) =>
     Effect.gen(function* () {
       const [model] = yield* decode({ data: [{ id: "m", ...told }] })
       assert.deepInclude(model, { vision })
     })
   )
 
-  it.effect("leaves out what it can't understand, what isn't for chat, and repetitions", () =>
+  it.effect("decodeModelList leaves out what it can't read, what isn't for chat, and repetitions", () =>
     Effect.gen(function* () {
       const data = [
         { id: "a" },
@@ -78,7 +78,7 @@ describe("decodeModelList", () => {
     })
   )
 
-  it.effect.each(["", "no", "{}", "[", `{"data":{}}`, "3"])("finds %j to be no list", (body) =>
+  it.effect.each(["", "no", "{}", "[", `{"data":{}}`, "3"])("decodeModelList refuses %j as no list", (body) =>
     Effect.gen(function* () {
       assert.strictEqual((yield* Effect.flip(decodeModelList(body)))._tag, "AnswerMalformed")
     })
@@ -100,7 +100,7 @@ describe("isChatModel", () => {
     "gemma-3-27b-it",
     "claude-sonnet-4-5",
     "models/gemini-2.5-flash"
-  ])("takes %s for one", (id) => assert.isTrue(isChatModel(id)))
+  ])("isChatModel is true for %s", (id) => assert.isTrue(isChatModel(id)))
 
   it.each([
     "text-embedding-3-large",
@@ -124,7 +124,7 @@ describe("isChatModel", () => {
     "o3-pro",
     "gpt-5-codex",
     "o4-mini-deep-research"
-  ])("takes %s for none", (id) => assert.isFalse(isChatModel(id)))
+  ])("isChatModel is false for %s", (id) => assert.isFalse(isChatModel(id)))
 })
 
 describe("whether a model sees images", () => {
@@ -193,14 +193,14 @@ describe("whether a model sees images", () => {
     "granite3.2:8b"
   ])("%s does not by its name", (id) => assert.isFalse(sees(id)))
 
-  it("is what the server says, whatever the name", () => {
+  it("a server's word on images wins over the name of a model", () => {
     assert.isTrue(sees("house-model", true))
     assert.isFalse(sees("llava:13b", false))
   })
 })
 
 describe("the guesses", () => {
-  it("never give a model more output than it has window", () => {
+  it("guessed limits never give a model more output than it has window", () => {
     for (const contextWindow of [null, 1, 3, 4096, 1_000_000]) {
       for (const maxOutputTokens of [null, 1, 5000, 2_000_000]) {
         for (const id of ["gpt-4o", "some-model"]) {

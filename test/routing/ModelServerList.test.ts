@@ -58,7 +58,7 @@ const idIn = (body: string): string => {
 }
 
 describe("whether a model sees images", () => {
-  it.live("is what Ollama shows of each model, and a matter of its name where it shows nothing of it", () =>
+  it.live("the vision of a model is what Ollama shows of it, or follows from its name", () =>
     Effect.gen(function* () {
       const capabilities: Readonly<Record<string, ReadonlyArray<string> | undefined>> = {
         "house:8b": ["completion", "vision"],
@@ -72,7 +72,7 @@ describe("whether a model sees images", () => {
     })
   )
 
-  it.live("is what llama.cpp was started with", () =>
+  it.live("the vision of a model is what llama.cpp was started with", () =>
     Effect.gen(function* () {
       const at = (id: string, vision: boolean) =>
         limitsAt({
@@ -84,7 +84,7 @@ describe("whether a model sees images", () => {
     })
   )
 
-  it.live("is what the list says of a named model", () =>
+  it.live("the vision of a named model is what the list says of it", () =>
     Effect.gen(function* () {
       const { seeing } = yield* limitsAt(
         {
@@ -102,7 +102,7 @@ describe("whether a model sees images", () => {
 })
 
 describe("the window of a model without a declared one", () => {
-  it.live("is what llama.cpp was started with, and not what the model was trained for", () =>
+  it.live("the window of a model is what llama.cpp was started with, not what it was trained for", () =>
     Effect.gen(function* () {
       const { known } = yield* limitsAt({
         "GET /v1/models": listOf({ id: "m", meta: { n_ctx_train: 131072 } }),
@@ -112,7 +112,7 @@ describe("the window of a model without a declared one", () => {
     })
   )
 
-  it.live("is what Ollama shows of each model, and assumed for the others", () =>
+  it.live("the window of a model is what Ollama shows of it, and assumed for the others", () =>
     Effect.gen(function* () {
       const { known } = yield* limitsAt({
         "GET /v1/models": listOf({ id: "llama3:8b" }, { id: "odd:1b" }, { id: "qwen:7b" }),
@@ -126,7 +126,7 @@ describe("the window of a model without a declared one", () => {
     })
   )
 
-  it.live("is requested by the configured name where the list has another one", () =>
+  it.live("the window of a model is requested by its configured name", () =>
     Effect.gen(function* () {
       const answers: Answers = {
         "GET /v1/models": listOf({ id: "llama3:latest" }),
@@ -136,7 +136,7 @@ describe("the window of a model without a declared one", () => {
     })
   )
 
-  it.live("is assumed where a server gives only names", () =>
+  it.live("the window of a model is assumed where a server gives only names", () =>
     Effect.gen(function* () {
       const { asked, known } = yield* limitsAt({ "GET /v1/models": listOf({ id: "a" }, { id: "b" }) })
       assert.deepStrictEqual(known, [
@@ -147,7 +147,7 @@ describe("the window of a model without a declared one", () => {
     })
   )
 
-  it.live("is not requested where the list has it, as vLLM's does", () =>
+  it.live("the window of a model is not requested where the list has it, as vLLM's does", () =>
     Effect.gen(function* () {
       const { asked, known } = yield* limitsAt({
         "GET /v1/models": listOf({ id: "m", max_model_len: 4096 })

@@ -54,7 +54,7 @@ const says = (model: ModelSpec): CatalogEntry => ({
 })
 
 describe("Router", () => {
-  it.effect("returns the candidates best first, each with its own stream", () =>
+  it.effect("Router returns the candidates best first, each with its own stream", () =>
     Effect.gen(function* () {
       const router = yield* Router
       const candidates = yield* router.route(need())
@@ -77,7 +77,7 @@ describe("Router", () => {
     }).pipe(Effect.provide(routerOf([says(spec("fair")), says(spec("good", { quality: 0.9 }))])))
   )
 
-  it.effect("distinguishes a prompt that is too long from an empty catalog", () =>
+  it.effect("Router distinguishes a prompt that is too long from an empty catalog", () =>
     Effect.gen(function* () {
       const router = yield* Router
       const tooLong = yield* Effect.flip(router.route(need({ promptTokens: 8000 })))
@@ -86,7 +86,7 @@ describe("Router", () => {
     }).pipe(Effect.provide(routerOf([says(spec("a")), says(spec("b", { contextWindow: 10 }))])))
   )
 
-  it.effect("ranks by the balance of the settings", () =>
+  it.effect("Router ranks by the balance of the settings", () =>
     Effect.gen(function* () {
       const router = yield* Router
       assert.strictEqual((yield* router.route(need()))[0].model.id, "cheap")
@@ -96,7 +96,7 @@ describe("Router", () => {
     )
   )
 
-  it.effect("returns no forbidden model, and fails where only forbidden models fit", () =>
+  it.effect("Router returns no forbidden model, and fails where only forbidden models fit", () =>
     Effect.gen(function* () {
       const router = yield* Router
       const permits = ({ id }: ModelSpec) => id !== "good"
@@ -124,7 +124,7 @@ describe("Router", () => {
     )
   )
 
-  it.effect("ranks by the current health of the models", () => {
+  it.effect("Router ranks by the current health of the models", () => {
     const ill = says(spec("ill", { quality: 0.9 }))
     const healthOf = Effect.map(monotonicSeconds, (now) => (model: ModelSpec) => ({
       ...unknownHealth,
@@ -143,7 +143,7 @@ describe("Router", () => {
     }).pipe(Effect.provide(routerOf([ill, says(spec("well"))], 50, healthOf)))
   })
 
-  it.effect("returns a bounded number of candidates with the largest window among them", () =>
+  it.effect("Router returns a bounded number of candidates with the largest window among them", () =>
     Effect.gen(function* () {
       const candidates = yield* (yield* Router).route(need())
       const ids = candidates.map(({ model }) => model.id)
@@ -248,7 +248,7 @@ describe("Router", () => {
     )
   })
 
-  it.effect("fails while no model is known", () =>
+  it.effect("Router fails while no model is known", () =>
     Effect.gen(function* () {
       const failure = yield* Effect.flip((yield* Router).route(need()))
       assert.deepInclude(failure, { _tag: "NoModelAvailable", detail: "what there is" })

@@ -42,7 +42,7 @@ describe("a probed model server", () => {
       /HTTP 403, which says: No access with \[redacted\]\. Check the provider's key/,
       1
     ]
-  ])("is believed by what it answers: list %j, then %j", ([list, behaviour, isWell, detail, asked]) =>
+  ])("ServerProbe judges a server by its answers: %j, then %j", ([list, behaviour, isWell, detail, asked]) =>
     Effect.gen(function* () {
       const server = yield* makeMockModelServer
       yield* server.listModels(list)
@@ -55,7 +55,7 @@ describe("a probed model server", () => {
     })
   )
 
-  it.live("is asked for an answer, and for no list, where a package of the AI SDK asks it", () =>
+  it.live("ServerProbe asks a package of the AI SDK for an answer, and for no list", () =>
     Effect.gen(function* () {
       const mock = yield* makeMockModelServer
       const upstream = yield* makeUpstream(timeouts)
@@ -73,7 +73,7 @@ describe("a probed model server", () => {
     })
   )
 
-  it.live("without a key is not asked to load a model that it lists", () =>
+  it.live("ServerProbe without a key doesn't ask a server to load a model that it lists", () =>
     Effect.gen(function* () {
       const server = yield* makeMockModelServer
       yield* server.listModels({ data: [{ id: "mock-model" }] })
@@ -84,7 +84,7 @@ describe("a probed model server", () => {
     })
   )
 
-  it.live("with a key is not asked for an answer where no model is named, which is said", () =>
+  it.live("ServerProbe with a key and no named model asks for no answer, and says so", () =>
     Effect.gen(function* () {
       const server = yield* makeMockModelServer
       yield* server.listModels({ data: [{ id: "mock-model" }] })
@@ -95,7 +95,7 @@ describe("a probed model server", () => {
     })
   )
 
-  it.live("is not well where nothing answers at the address", () =>
+  it.live("ServerProbe fails where nothing answers at the address", () =>
     Effect.gen(function* () {
       const { detail, isWell } = yield* probe("http://127.0.0.1:9/v1")
       assert.isFalse(isWell)
@@ -103,7 +103,7 @@ describe("a probed model server", () => {
     })
   )
 
-  it.live("is not well without a list and without the name of a model", () =>
+  it.live("ServerProbe fails without a list and without the name of a model", () =>
     Effect.gen(function* () {
       const server = yield* makeMockModelServer
       yield* server.listModels({ status: 404 })

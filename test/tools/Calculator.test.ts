@@ -122,7 +122,7 @@ describe("calculate", () => {
     it(`${expression} is ${value}`, () => assert.strictEqual(valueOf(expression), value))
   }
 
-  it("keeps every digit of large whole numbers", () => {
+  it("calculate keeps every digit of large whole numbers", () => {
     let product = 1n
     for (let factor = 1n; factor <= 449n; factor++) product *= factor
     assert.strictEqual(valueOf("449!"), `${product}`)
@@ -226,7 +226,7 @@ describe("the limits of calculate", () => {
     })
   }
 
-  it("are not reached by what is just within", () => {
+  it("calculate accepts expressions just within its limits", () => {
     assert.strictEqual(valueOf(`${"(".repeat(100)}1${")".repeat(100)}`), "1")
     assert.strictEqual(valueOf(`sum(${"1, ".repeat(900)}1)`), "901")
     assert.strictEqual(valueOf(`1e999 / 1e999`), "1")
@@ -241,13 +241,13 @@ describe("the limits of calculate", () => {
 })
 
 describe("calculator", () => {
-  it.effect("answers with the value alone", () =>
+  it.effect("the calculator answers with the value alone", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* calculator.run({ expression: "12.5% of 8,431" }), { text: "1053.875" })
     })
   )
 
-  it.effect("fails with what was wrong, and where", () =>
+  it.effect("the calculator fails with the fault and its position", () =>
     Effect.gen(function* () {
       const failed = yield* Effect.flip(calculator.run({ expression: "1 / 0" }))
       assert.strictEqual(failed.message, "Position 3: division by zero.")
@@ -256,7 +256,7 @@ describe("calculator", () => {
     })
   )
 
-  it("tells the model its name and its argument", () => {
+  it("the calculator has a schema with its name and its argument", () => {
     assert.strictEqual(calculator.spec.name, "calculator")
     assert.deepNestedInclude(calculator.spec.parameters, {
       type: "object",

@@ -19,7 +19,7 @@ const answerAt = Effect.fnUntraced(function* (now: string, args: unknown) {
 })
 
 describe("currentDatetime", () => {
-  it.effect("returns one line of JSON, to the second", () =>
+  it.effect("currentDatetime returns one line of JSON, to the second", () =>
     Effect.gen(function* () {
       yield* TestClock.setTime(DateTime.toEpochMillis(DateTime.makeUnsafe("2026-11-21T14:15:16.999Z")))
       assert.deepStrictEqual(yield* currentDatetime.run({ timezone: "Asia/Tokyo" }), {
@@ -28,7 +28,7 @@ describe("currentDatetime", () => {
     })
   )
 
-  it.effect("uses UTC when no zone is named", () =>
+  it.effect("currentDatetime uses UTC when no zone is named", () =>
     Effect.gen(function* () {
       for (const args of [{}, { timezone: "" }, { timezone: " " }, { timezone: null }, { timezone: "utc" }]) {
         assert.deepStrictEqual(yield* answerAt("2024-02-29T23:59:59Z", args), {
@@ -99,7 +99,7 @@ describe("currentDatetime", () => {
     ["the far east", "2026-01-01T10:00:00Z", "Pacific/Kiritimati", "2026-01-02T00:00:00+14:00", "Friday"]
   ]
   for (const [what, now, timezone, datetime, weekday] of places) {
-    it.effect(`knows ${what}: ${timezone}`, () =>
+    it.effect(`currentDatetime knows ${what}: ${timezone}`, () =>
       Effect.gen(function* () {
         const answer = yield* answerAt(now, { timezone })
         assert.deepStrictEqual(answer, {
@@ -112,7 +112,7 @@ describe("currentDatetime", () => {
     )
   }
 
-  it.effect("finds zones in any case, and returns their usual spelling", () =>
+  it.effect("currentDatetime finds zones in any case, and returns their usual spelling", () =>
     Effect.gen(function* () {
       const names = {
         "asia/tokyo": "Asia/Tokyo",
@@ -130,7 +130,7 @@ describe("currentDatetime", () => {
     })
   )
 
-  it.effect("fails for an unknown zone, and suggests the likely one", () =>
+  it.effect("currentDatetime fails for an unknown zone, and suggests the likely one", () =>
     Effect.gen(function* () {
       const messageFor = (timezone: unknown) =>
         Effect.map(Effect.flip(currentDatetime.run({ timezone })), ({ message }) => message)

@@ -23,21 +23,21 @@ const call = (args: string, name = "calculator") => ({ id: "1", name, arguments:
 const good = call('{"text":"hi"}')
 
 describe("Toolkit", () => {
-  it.effect("gives models the schema of the arguments", () =>
+  it.effect("Toolkit gives models the schema of the arguments", () =>
     Effect.gen(function* () {
       const { offered } = yield* toolkitWith(() => Effect.succeed({ text: "" }))
       assert.deepInclude(offered[0]?.parameters, { type: "object", required: ["text"] })
     })
   )
 
-  it.effect("passes the arguments to the tool and returns its answer", () =>
+  it.effect("Toolkit passes the arguments to the tool and returns its answer", () =>
     Effect.gen(function* () {
       const { run } = yield* toolkitWith(({ text }) => Effect.succeed({ text: `${text}!` }))
       assert.deepStrictEqual(yield* run(good), { output: "hi!", error: null })
     })
   )
 
-  it.effect("refuses a tool that was not offered like an unknown one", () =>
+  it.effect("Toolkit refuses a tool that was not offered like an unknown one", () =>
     Effect.gen(function* () {
       const { run } = yield* toolkitWith(({ text }) => Effect.succeed({ text }))
       const offered = new Set(["web_fetch"])
@@ -57,7 +57,7 @@ describe("Toolkit", () => {
     [call("{}"), "don't fit"],
     [call("{}", "hack"), "The tools are: calculator."],
     [call("{}", "__proto__"), "The tools are: calculator."]
-  ] as const)("says what was wrong with %j", ([asked, words]) =>
+  ] as const)("Toolkit names the fault of %j", ([asked, words]) =>
     Effect.gen(function* () {
       const { run } = yield* toolkitWith(() => Effect.die(new Error("not to be run")))
       const { error, output } = yield* run(asked)
@@ -66,7 +66,7 @@ describe("Toolkit", () => {
     })
   )
 
-  it.effect("turns failures and defects into results, without the message of a defect", () =>
+  it.effect("Toolkit turns failures and defects into results, without the message of a defect", () =>
     Effect.gen(function* () {
       const failing = yield* toolkitWith(() => Effect.fail(new ToolFailed({ message: "No such zone." })))
       assert.deepStrictEqual(yield* failing.run(good), { output: null, error: "No such zone." })
@@ -75,7 +75,7 @@ describe("Toolkit", () => {
     })
   )
 
-  it.effect("stops a tool that takes too long", () =>
+  it.effect("Toolkit stops a tool that takes too long", () =>
     Effect.gen(function* () {
       let interrupted = false
       const { run } = yield* toolkitWith(() =>
@@ -88,7 +88,7 @@ describe("Toolkit", () => {
     })
   )
 
-  it.effect("interrupts the tool with its caller", () =>
+  it.effect("Toolkit interrupts the tool with its caller", () =>
     Effect.gen(function* () {
       const { run } = yield* toolkitWith(() => Effect.never)
       const running = yield* Effect.forkChild(run(good), { startImmediately: true })
@@ -97,7 +97,7 @@ describe("Toolkit", () => {
     })
   )
 
-  it.effect("cuts an answer that is too long, with a note", () =>
+  it.effect("Toolkit cuts an answer that is too long, with a note", () =>
     Effect.gen(function* () {
       const { run } = yield* toolkitWith(() => Effect.succeed({ text: "x".repeat(1_000_000) }))
       const { output } = yield* run(good)

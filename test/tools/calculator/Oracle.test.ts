@@ -59,13 +59,13 @@ const Steps = Schema.Array(Schema.Struct({ operand: Operand, operator: OperatorN
 )
 
 describe("arithmetic, beside fractions of big integers", () => {
-  it.prop("of one operation is right", [Operand, OperatorName, Operand], ([left, operator, right]) => {
+  it.prop("an operation returns its result", [Operand, OperatorName, Operand], ([left, operator, right]) => {
     const truth = apply(operator, rationalOf(textOf(left)), rationalOf(textOf(right)))
     assertWorth(`${textOf(left)} ${operator} ${textOf(right)}`, truth)
   })
 
   it.prop(
-    "of sums, differences and products is exact to the last digit",
+    "the result of sums, differences and products is exact to the last digit",
     [Operand, Operand],
     ([left, right]) => {
       for (const operator of ["+", "-", "*"] as const) {
@@ -77,7 +77,7 @@ describe("arithmetic, beside fractions of big integers", () => {
   )
 
   it.prop(
-    "in parentheses is right, however they are nested",
+    "the result of nested parentheses is right",
     [Steps, Schema.Array(Schema.Boolean)],
     ([steps, sides]) => {
       let expression = "1"
@@ -93,7 +93,7 @@ describe("arithmetic, beside fractions of big integers", () => {
     }
   )
 
-  it.prop("without parentheses multiplies and divides first", [Steps], ([steps]) => {
+  it.prop("an expression without parentheses multiplies and divides first", [Steps], ([steps]) => {
     let expression = "1"
     let sum: Rational | null = rational(0n)
     let sign: "+" | "-" = "+"
@@ -113,7 +113,7 @@ describe("arithmetic, beside fractions of big integers", () => {
   })
 
   it.prop(
-    "of powers is exact for whole exponents",
+    "a power is exact for whole exponents",
     [between(-999, 999), between(0, 300)],
     ([base, exponent]) => {
       assert.strictEqual(
@@ -124,7 +124,7 @@ describe("arithmetic, beside fractions of big integers", () => {
   )
 
   it.prop(
-    "of powers is right for decimals and negative exponents",
+    "a power is right for decimals and negative exponents",
     [Operand, between(-40, 40)],
     ([operand, exponent]) => {
       const base = rationalOf(textOf(operand))
@@ -134,7 +134,7 @@ describe("arithmetic, beside fractions of big integers", () => {
     }
   )
 
-  it.prop("of remainders has the sign of the divisor", [Operand, Operand], ([left, right]) => {
+  it.prop("a remainder has the sign of the divisor", [Operand, Operand], ([left, right]) => {
     const [value, divisor] = [rationalOf(textOf(left)), rationalOf(textOf(right))]
     const quotient = over(value, divisor)
     const floor =
@@ -147,14 +147,14 @@ describe("arithmetic, beside fractions of big integers", () => {
     )
   })
 
-  it.prop("of percentages is what people mean", [Operand, between(0, 500)], ([operand, percent]) => {
+  it.prop("a percentage is what people mean", [Operand, between(0, 500)], ([operand, percent]) => {
     const [text, value] = [textOf(operand), rationalOf(textOf(operand))]
     assertWorth(`${percent}% of ${text}`, times(value, rational(BigInt(percent), 100n)))
     assertWorth(`${text} + ${percent}%`, times(value, rational(BigInt(100 + percent), 100n)))
     assertWorth(`${text} - ${percent}%`, times(value, rational(BigInt(100 - percent), 100n)))
   })
 
-  it.prop("compares exactly", [Operand, Operand, Schema.Boolean], ([left, other, isSame]) => {
+  it.prop("a comparison is exact", [Operand, Operand, Schema.Boolean], ([left, other, isSame]) => {
     const right = isSame && left.places < 4 ? { digits: left.digits * 10, places: left.places + 1 } : other
     const ordered = order(rationalOf(textOf(left)), rationalOf(textOf(right)))
     const claims = {
@@ -170,18 +170,18 @@ describe("arithmetic, beside fractions of big integers", () => {
     }
   })
 
-  it.prop("forgives the roundings of quotients", [between(1, 999), between(1, 999)], ([left, right]) => {
+  it.prop("a comparison tolerates rounded quotients", [between(1, 999), between(1, 999)], ([left, right]) => {
     assert.strictEqual(valueOf(`${left} / ${right} * ${right} = ${left}`), "true")
     assert.strictEqual(valueOf(`${left} / ${right} - ${left} / ${right}`), "0")
     assert.strictEqual(valueOf(`floor(${left} / ${right} * ${right})`), `${left}`)
   })
 
-  it.prop("reads thousands commas", [between(0, 2_000_000_000)], ([number]) => {
+  it.prop("a number may have thousands commas", [between(0, 2_000_000_000)], ([number]) => {
     assert.strictEqual(valueOf(number.toLocaleString("en-US")), `${number}`)
     assert.strictEqual(valueOf(`abs(${number.toLocaleString("en-US")})`), `${number}`)
   })
 
-  it.prop("gives texts that are worth the same", [Steps], ([steps]) => {
+  it.prop("the text of a result is worth the same as its value", [Steps], ([steps]) => {
     const result = calculate(
       `1 ${steps.map(({ operand, operator }) => `${operator} ${textOf(operand)}`).join(" ")}`
     )
@@ -324,7 +324,7 @@ describe("any expression", () => {
   ])
 
   it.prop(
-    "has a value or an error with its position",
+    "any expression has a value or an error with its position",
     [Schema.Array(pieces).check(Schema.isMaxLength(14))],
     ([parts]) => {
       const expression = parts.join("")

@@ -37,7 +37,7 @@ const redirect = (response: ServerResponse, location: string, status = 302) => {
 }
 
 describe("a request to a private address", () => {
-  it.effect("never opens a connection", () =>
+  it.effect("a request to a private address never opens a connection", () =>
     Effect.gen(function* () {
       const web = makeTestWeb({})
       const egress = Effect.flatMap(Egress, ({ get }) =>
@@ -56,7 +56,7 @@ describe("a request to a private address", () => {
     })
   )
 
-  it.effect("is never sent after a redirect", () =>
+  it.effect("a request to a private address is never sent after a redirect", () =>
     Effect.gen(function* () {
       const statuses = [301, 302, 303, 307, 308]
       const urls = privateUrls.filter((url) => /^\s*http:/.test(url) && url.length < 4000)
@@ -86,7 +86,7 @@ describe("a request to a private address", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("fails with the same error as an address where nothing answers", () =>
+  it.effect("a request to a private address fails like one where nothing answers", () =>
     Effect.gen(function* () {
       const web = makeTestWeb({ names: { ...names, "in.example.com": [["10.0.0.1"]] } })
       const tried = ["http://10.0.0.1/", "http://in.example.com/", "http://no.example.com/", page]
@@ -97,7 +97,7 @@ describe("a request to a private address", () => {
     })
   )
 
-  it.live("fails with the same error as a lookup that times out", () =>
+  it.live("a request to a private address fails like a lookup that times out", () =>
     Effect.gen(function* () {
       const web = makeTestWeb({ lookup: () => Effect.never })
       const error = yield* Effect.flip(get(web, page, { seconds: 0.05 }))
@@ -107,7 +107,7 @@ describe("a request to a private address", () => {
 })
 
 describe("a host name whose addresses change", () => {
-  it.effect("is looked up once for a request, which goes to the checked address", () =>
+  it.effect("a host name is looked up once for a request, which goes to the checked address", () =>
     Effect.gen(function* () {
       const site = yield* startSite((_, response) => response.end("hello"))
       const web = makeTestWeb({
@@ -127,7 +127,7 @@ describe("a host name whose addresses change", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is checked again at a redirect to itself", () =>
+  it.effect("a host name is checked again at a redirect to itself", () =>
     Effect.gen(function* () {
       const site = yield* startSite((_, response) => redirect(response, "/again"))
       const changes = [[publicAddress], [publicAddress], ["127.0.0.1"]]
@@ -137,7 +137,7 @@ describe("a host name whose addresses change", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is refused if one of its addresses is private", () =>
+  it.effect("a host name is refused if one of its addresses is private", () =>
     Effect.gen(function* () {
       for (const notPublic of ["127.0.0.1", "::1", "::ffff:169.254.169.254", "64:ff9b::a00:1"]) {
         const web = makeTestWeb({
@@ -149,7 +149,7 @@ describe("a host name whose addresses change", () => {
     })
   )
 
-  it.effect("is tried at its other addresses when one accepts no connection", () =>
+  it.effect("a host name is tried at its other addresses when one accepts no connection", () =>
     Effect.gen(function* () {
       const site = yield* startSite((_, response) => response.end("hello"))
       const web = makeTestWeb({
@@ -164,7 +164,7 @@ describe("a host name whose addresses change", () => {
 })
 
 describe("redirects", () => {
-  it.effect("are followed up to the limit", () =>
+  it.effect("redirects are followed up to the limit", () =>
     Effect.gen(function* () {
       const site = yield* startSite(({ url }, response) => {
         const left = Number(url?.slice(1))
@@ -181,7 +181,7 @@ describe("redirects", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("in a loop end with an error", () =>
+  it.effect("redirects in a loop end with an error", () =>
     Effect.gen(function* () {
       const site = yield* startSite((_, response) => redirect(response, page, 301))
       const error = yield* Effect.flip(get(makeTestWeb({ names, port: site.port }), page))
@@ -190,7 +190,7 @@ describe("redirects", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("from https to http are not followed, and others between the two are", () =>
+  it.effect("redirects from https to http are not followed, and others between the two are", () =>
     Effect.gen(function* () {
       const site = yield* startSite(({ url }, response) => {
         if (url === "/down") redirect(response, page)
@@ -204,7 +204,7 @@ describe("redirects", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("that only a browser would follow are returned as pages", () =>
+  it.effect("redirects that only a browser would follow are returned as pages", () =>
     Effect.gen(function* () {
       const site = yield* startSite(({ url }, response) =>
         url === "/none"
@@ -218,7 +218,7 @@ describe("redirects", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("to another origin drop the credentials, and a posted document is not sent again", () =>
+  it.effect("redirects to another origin drop credentials, and don't send a posted document again", () =>
     Effect.gen(function* () {
       const site = yield* startSite(({ url }, response) => {
         if (url === "/away") redirect(response, "https://other.example.net/back", 307)
@@ -253,7 +253,7 @@ describe("redirects", () => {
 })
 
 describe("a request", () => {
-  it.effect("sends no cookies and nothing about the user", () =>
+  it.effect("a request sends no cookies and nothing about the user", () =>
     Effect.gen(function* () {
       const site = yield* startSite(({ url }, response) => {
         response.setHeader("set-cookie", ["a=1; Path=/", "b=2"])
@@ -274,7 +274,7 @@ describe("a request", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("goes through no proxy of the environment", () =>
+  it.effect("a request goes through no proxy of the environment", () =>
     Effect.gen(function* () {
       const proxy = yield* startSite((_, response) => response.end("proxy"))
       const site = yield* startSite((_, response) => response.end("site"))
@@ -302,7 +302,7 @@ describe("a request", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("to an address from the settings may use any port, at that origin only", () =>
+  it.effect("a request to an address from the settings may use any port, at that origin only", () =>
     Effect.gen(function* () {
       const site = yield* startSite(({ url }, response) =>
         url === "/away" ? redirect(response, "http://other.example.net:8888/") : response.end("there")
@@ -316,7 +316,7 @@ describe("a request", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("closes its connection, whatever the outcome", () =>
+  it.effect("a request closes its connection, whatever the outcome", () =>
     Effect.gen(function* () {
       const site = yield* startSite(({ url }, response) => {
         if (url === "/404") response.writeHead(404).end("x".repeat(100_000))
@@ -348,7 +348,7 @@ const accidents = {
 } as const
 
 describe("a chain of requests", () => {
-  it.effect("ends with one failure, whichever request fails", () =>
+  it.effect("a chain of requests ends with one failure, whichever request fails", () =>
     Effect.gen(function* () {
       const hops = 4
       for (const [accident, expected] of Object.entries(accidents)) {
@@ -396,7 +396,7 @@ const misbehave: Readonly<Record<string, (socket: Socket) => void>> = {
 }
 
 describe("PARLEY_EGRESS_ALLOW", () => {
-  it.effect("is logged as a warning once, when the service starts", () =>
+  it.effect("PARLEY_EGRESS_ALLOW is logged as a warning once, when the service starts", () =>
     Effect.gen(function* () {
       const logged: Array<string> = []
       const log = Logger.layer([Logger.map(Logger.formatJson, (line) => void logged.push(line))])
@@ -424,7 +424,7 @@ describe("PARLEY_EGRESS_ALLOW", () => {
 })
 
 describe("a server whose certificate is not trusted", () => {
-  it.live("is not read, and the log names it with the reason and the remedy", () =>
+  it.live("a server with an untrusted certificate is not read, and the log has reason and remedy", () =>
     Effect.gen(function* () {
       const logged: Array<string> = []
       const log = Logger.layer([Logger.map(Logger.formatJson, (line) => void logged.push(line))])
@@ -457,7 +457,7 @@ describe("a server whose certificate is not trusted", () => {
 })
 
 describe("the tricky URLs", () => {
-  it("are numerous and distinct", () => {
+  it("the tricky URLs are numerous and distinct", () => {
     assert.strictEqual(new Set(trickyUrls).size, trickyUrls.length)
   })
 })

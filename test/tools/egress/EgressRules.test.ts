@@ -33,13 +33,13 @@ const moreV4 = ["172.15.255.255", "172.32.0.1", "192.167.1.1", "192.169.1.1", "1
 const publicV6 = ["2001:4860:4860::8888", "2606:4700::1111", "2a00:1450:4001::1", "2400:cb00::1", "2003::1"]
 
 describe("an address", () => {
-  it("is public only if it is allocated on the Internet", () => {
+  it("an address is public only if it is allocated on the Internet", () => {
     for (const address of [...privateV4, ...privateV6]) assert.isFalse(isPublicAddress(address), address)
     for (const address of [...publicV4, ...moreV4, ...publicV6])
       assert.isTrue(isPublicAddress(address), address)
   })
 
-  it("has one canonical form, however it is written", () => {
+  it("an address has one canonical form, however it is written", () => {
     assert.strictEqual(canonicalAddress("::ffff:10.1.2.3"), "10.1.2.3")
     assert.strictEqual(canonicalAddress("::FFFF:a01:203"), "10.1.2.3")
     assert.strictEqual(canonicalAddress("2606:4700:0:0:0:0:0:1111"), "2606:4700::1111")
@@ -50,14 +50,14 @@ describe("an address", () => {
 })
 
 describe("a URL of a private address", () => {
-  it("is refused in every form", () => {
+  it("the URL of a private address is refused in every form", () => {
     assert.isAtLeast(privateUrls.length, 1000)
     for (const url of privateUrls) {
       for (const addresses of [["127.0.0.1"], ["::1"], []]) assert.isFalse(passes(url, addresses), url)
     }
   })
 
-  it("is refused where the same form of a public address is allowed", () => {
+  it("the URL of a private address is refused where the same form of a public one is allowed", () => {
     for (const [form, write] of Object.entries(writtenV4)) {
       // A form that embeds one address in another is refused whatever it embeds.
       const isPlain = !/compatible|translated|NAT64|6to4|Teredo|ISATAP/.test(form)
@@ -72,7 +72,7 @@ describe("a URL of a private address", () => {
     }
   })
 
-  it("is refused when it is malformed, even if it leads to a public address", () => {
+  it("a malformed URL is refused, even if it leads to a public address", () => {
     const admitted = trickyUrls.filter((url) => passes(url, ["93.184.215.14"]))
     assert.deepStrictEqual(admitted, [])
   })
@@ -81,7 +81,7 @@ describe("a URL of a private address", () => {
 describe("the addresses of a host", () => {
   const url = "http://www.example.com/"
 
-  it("must all be public", () => {
+  it("the addresses of a host must all be public", () => {
     assert.isTrue(passes(url, ["93.184.215.14", "2606:4700::1111"]))
     for (const notPublic of [...privateV4, ...privateV6, "::ffff:127.0.0.1", "nonsense"]) {
       assert.isFalse(passes(url, [notPublic]), notPublic)
@@ -90,12 +90,12 @@ describe("the addresses of a host", () => {
     }
   })
 
-  it("must not be this machine's own", () => {
+  it("the addresses of a host must not be this machine's own", () => {
     assert.isFalse(passes(url, ["93.184.215.14"], {}, false, ["::ffff:93.184.215.14"]))
     assert.isTrue(passes(url, ["93.184.215.14"], {}, false, ["93.184.215.15"]))
   })
 
-  it("are tried IPv4 first, each once", () => {
+  it("the addresses of a host are tried IPv4 first, each once", () => {
     const address = readWebAddress(url)
     assert.isNotNull(address)
     const found = ["2606:4700::1111", "1.1.1.1", "::ffff:1.1.1.1", "8.8.8.8"]

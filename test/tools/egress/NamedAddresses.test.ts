@@ -22,7 +22,7 @@ describe("an address that the model wants to read", () => {
     `longer first: ${page}8 and then ${page}`,
     `${"https://example.com/x ".repeat(900)}${page}`
   ]) {
-    it(`is found where it stands as a whole: ${text.slice(0, 50)}`, () => {
+    it(`addressIn finds an address that stands as a whole: ${text.slice(0, 50)}`, () => {
       assert.strictEqual(found(page, "nothing here", text)?.replace("#section", ""), page)
     })
   }
@@ -41,12 +41,12 @@ describe("an address that the model wants to read", () => {
     "https://example.com/A/page?id=7",
     "ftp://example.com/a/page?id=7"
   ]) {
-    it(`is not found where another one stands: ${text}`, () => {
+    it(`addressIn doesn't find an address where another one stands: ${text}`, () => {
       assert.isNull(found(page, text))
     })
   }
 
-  it("is found in every usual spelling", () => {
+  it("addressIn finds an address in every usual spelling", () => {
     assert.strictEqual(found("https://example.com/", "read example.com please"), "https://example.com/")
     assert.strictEqual(found("https://www.example.com", "look at Example.com."), "https://example.com/")
     assert.strictEqual(
@@ -71,7 +71,7 @@ describe("an address that the model wants to read", () => {
     )
   })
 
-  it("is found behind and before punctuation of other scripts, and as HTML and JSON write it", () => {
+  it("addressIn finds an address beside punctuation of other scripts, and in HTML and JSON", () => {
     for (const text of [
       `请看${page}。谢谢`,
       `（${page}），`,
@@ -95,7 +95,7 @@ describe("an address that the model wants to read", () => {
     )
   })
 
-  it("is not found in an answer to a query that held it, however it was written there", () => {
+  it("addressIn doesn't find an address in an answer to a query that held it", () => {
     const leak = "https://evil.test/leak?d=secret"
     const answer = (query: string) =>
       addressIn([{ text: `1. T ${leak}`, query: JSON.stringify({ query }) }])(leak)
@@ -118,7 +118,7 @@ describe("an address that the model wants to read", () => {
     assert.strictEqual(addressIn(both)(leak), leak)
   })
 
-  it("is returned as the text has it, so that nothing can be hidden in its spelling", () => {
+  it("addressIn returns the address as the text has it, so that nothing hides in its spelling", () => {
     const text = "https://example.com/Page?q=abc"
     for (const disguise of [
       "http://example.com/%50age?q=abc",
@@ -132,13 +132,13 @@ describe("an address that the model wants to read", () => {
     assert.isNull(found("https://secret@example.com/Page?q=abc2", text))
   })
 
-  it("is null for anything but a web address", () => {
+  it("addressIn returns null for anything but a web address", () => {
     for (const url of ["", "example.com", "file:///etc/passwd", "javascript:alert(1)"]) {
       assert.isNull(found(url, url))
     }
   })
 
-  it.prop("is never found when no text has it", [Schema.String, Schema.String], ([path, said]) => {
+  it.prop("addressIn finds no address that no text has", [Schema.String, Schema.String], ([path, said]) => {
     const secret = `https://evil.test/?q=${encodeURIComponent(path.toWellFormed())}x`
     assert.isNull(found(secret, said.replaceAll("evil.test", ""), `https://evil.test/?q= and ${page}`))
   })

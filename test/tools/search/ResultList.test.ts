@@ -42,7 +42,7 @@ const listOf = (text: string) => {
 
 describe("the list of results", () => {
   it.prop(
-    "keeps its form whatever the results say",
+    "the list of results keeps its form whatever the results say",
     { query: Nasty, finds: Schema.Array(NastyFind).check(Schema.isMaxLength(8)) },
     ({ finds, query }) => {
       const results = resultsOf(
@@ -75,7 +75,7 @@ describe("the list of results", () => {
     }
   )
 
-  it("shortens every field to its bound", () => {
+  it("the list of results shortens every field to its bound", () => {
     const long = "word ".repeat(5_000)
     const [result] = resultsOf([{ url: "https://example.org/", title: long, snippet: long, date: long }], 5)
     assert.isAtMost(result?.title.length ?? 0, 200)
@@ -84,7 +84,7 @@ describe("the list of results", () => {
     assert.isTrue(result?.snippet.endsWith("…"))
   })
 
-  it("leaves out what can't be read, and what is there twice", () => {
+  it("the list of results leaves out what can't be read, and repetitions", () => {
     const find = (url: string) => ({ url, title: "", snippet: "", date: "" })
     const urls = [
       "javascript:alert(1)",
@@ -109,7 +109,7 @@ describe("the list of results", () => {
     ["20240", "20240"],
     ["yesterday", "yesterday"],
     ["", ""]
-  ])("tells the day of %s", (date, day) => {
+  ])("the list of results has the day of %s", (date, day) => {
     const [result] = resultsOf([{ url: "https://example.org/", title: "", snippet: "", date }], 1)
     assert.strictEqual(result?.date, day)
   })
@@ -121,7 +121,7 @@ describe("the list of results", () => {
     ["How to use <script> tags", "How to use tags"],
     ["text <!-- hidden --> more", "text more"],
     ["<img src=x onerror=alert(1)>", ""]
-  ])("shows %s as text", (snippet, shown) => {
+  ])("the list of results shows %s as text", (snippet, shown) => {
     const [result] = resultsOf([{ url: "https://example.org/", title: "", snippet, date: "" }], 1)
     assert.strictEqual(result?.snippet, shown)
   })

@@ -146,7 +146,7 @@ const exaAnswer = {
 }
 
 describe("web_search", () => {
-  it.live("sends a search to SearXNG", () =>
+  it.live("web_search sends a search to SearXNG", () =>
     Effect.gen(function* () {
       const { run, server } = yield* setUp("searxng", [{ json: searxngAnswer }])
       const { host, text } = yield* run({ query: " lighthouses & reefs " })
@@ -168,7 +168,7 @@ describe("web_search", () => {
     })
   )
 
-  it.live("sends a search to Brave, and removes the HTML from the results", () =>
+  it.live("web_search sends a search to Brave, and removes the HTML from the results", () =>
     Effect.gen(function* () {
       const { run, server } = yield* setUp("brave", [{ json: braveAnswer }, { json: { type: "search" } }])
       const { text } = yield* run({ query: "lighthouses", count: 5 })
@@ -189,7 +189,7 @@ describe("web_search", () => {
     })
   )
 
-  it.live("sends a search to Tavily", () =>
+  it.live("web_search sends a search to Tavily", () =>
     Effect.gen(function* () {
       const { run, server } = yield* setUp("tavily", [{ json: tavilyAnswer }])
       const { text } = yield* run({ query: "lighthouses", count: 3 })
@@ -208,7 +208,7 @@ describe("web_search", () => {
     })
   )
 
-  it.live("sends a search to Exa", () =>
+  it.live("web_search sends a search to Exa", () =>
     Effect.gen(function* () {
       const { run, server } = yield* setUp("exa", [{ json: exaAnswer }])
       const { text } = yield* run({ query: "lighthouses", count: 2 })
@@ -231,7 +231,7 @@ describe("web_search", () => {
     })
   )
 
-  it.live("shows no more results than the call and the settings allow", () =>
+  it.live("web_search shows no more results than the call and the settings allow", () =>
     Effect.gen(function* () {
       const results = Array.from({ length: 30 }, (_, i) => ({
         url: `https://example.org/${i}`,
@@ -250,7 +250,7 @@ describe("web_search", () => {
     })
   )
 
-  it.live("refuses arguments that no provider accepts, without sending a request", () =>
+  it.live("web_search refuses arguments that no provider accepts, without sending a request", () =>
     Effect.gen(function* () {
       const { run, server } = yield* setUp("tavily", [])
       const wrong = [
@@ -268,7 +268,7 @@ describe("web_search", () => {
     })
   )
 
-  it.live("retries once after a Retry-After, and after a broken connection", () =>
+  it.live("web_search retries once after a Retry-After, and after a broken connection", () =>
     Effect.gen(function* () {
       const busy: SearchReply = { status: 429, headers: { "retry-after": "0" } }
       const once = yield* setUp("exa", [busy, { json: exaAnswer }])
@@ -292,7 +292,7 @@ describe("web_search", () => {
     })
   )
 
-  it.live("reports a provider's errors in its own words", () =>
+  it.live("web_search reports a provider's errors in its own words", () =>
     Effect.gen(function* () {
       const refused = yield* failureOf("tavily", [{ status: 401 }])
       assert.include(refused.message, "does not accept the key")
@@ -310,7 +310,7 @@ describe("web_search", () => {
     })
   )
 
-  it.live("distinguishes a server whose engines all failed from one that found nothing", () =>
+  it.live("web_search distinguishes failed engines of a server from a search that found nothing", () =>
     Effect.gen(function* () {
       const unresponsive = [
         ["duckduckgo", "timeout"],
@@ -333,7 +333,7 @@ describe("web_search", () => {
     })
   )
 
-  it.live("limits the size of an answer and the time to wait for it", () =>
+  it.live("web_search limits the size of an answer and the time to wait for it", () =>
     Effect.gen(function* () {
       assert.include((yield* failureOf("searxng", ["endless"])).message, "too long")
       const slow = yield* failureOf("searxng", ["silent"], { searchSeconds: 1 })
@@ -342,7 +342,7 @@ describe("web_search", () => {
     })
   )
 
-  it.live("is offered only when a provider is configured", () =>
+  it.live("web_search is offered only when a provider is configured", () =>
     Effect.gen(function* () {
       assert.isEmpty(yield* toolWith({}))
       assert.isEmpty(yield* toolWith({ searchUrl: "http://127.0.0.1:1", searchKey: Redacted.make(key) }))
@@ -352,7 +352,7 @@ describe("web_search", () => {
     })
   )
 
-  it.live("reaches a provider at localhost and below a path", () =>
+  it.live("web_search reaches a provider at localhost and below a path", () =>
     Effect.gen(function* () {
       const server = yield* makeSearchServer
       server.next({ json: searxngAnswer })
@@ -363,7 +363,7 @@ describe("web_search", () => {
     })
   )
 
-  it.live("allows a private address that the operator configured, but not one that it redirects to", () =>
+  it.live("web_search allows a configured private address, but not one that it redirects to", () =>
     Effect.gen(function* () {
       const inside = yield* makeSearchServer
       inside.next({ json: searxngAnswer })
