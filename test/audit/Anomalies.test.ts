@@ -9,7 +9,7 @@ const statementsMax = 40
 layer(recordingLayer)("A change and its record", (it) => {
   for (const { actions, first, repeats, run, title } of changes) {
     it.effect(
-      `are both kept or neither when the n-th statement of ${title} fails`,
+      `a change and its record are both kept or neither when the n-th statement of ${title} fails`,
       () =>
         Effect.gen(function* () {
           const faults = yield* SqlFaults
@@ -41,7 +41,7 @@ layer(recordingLayer)("A change and its record", (it) => {
     )
 
     if (repeats === true) continue
-    it.effect(`don't happen a second time when ${title} is repeated`, () =>
+    it.effect(`a change and its record don't happen a second time when ${title} is repeated`, () =>
       Effect.gen(function* () {
         const tenant = yield* someTenant
         if (first !== undefined) yield* first(tenant)

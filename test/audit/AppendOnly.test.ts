@@ -50,7 +50,7 @@ const messageOf = (statement: Effect.Effect<unknown, SqlError.SqlError>) =>
   Effect.map(Effect.flip(statement), ({ message }) => message)
 
 layer(TestDatabase.clone)("The rows of the audit log", (it) => {
-  it.effect("are changed by nobody, not even by the owner of the table or as a replica", () =>
+  it.effect("the rows of the audit log are changed by nobody, not even by the table's owner", () =>
     Effect.gen(function* () {
       const { url } = yield* TestDatabase
       yield* Effect.gen(function* () {
@@ -71,7 +71,7 @@ layer(TestDatabase.clone)("The rows of the audit log", (it) => {
   )
 
   it.effect(
-    "can be added and read by a role that doesn't own the table, and that has no right to change them",
+    "the rows of the audit log can be added and read by a role that doesn't own the table, and that has no right to change them",
     () =>
       Effect.gen(function* () {
         const { url: server } = inject("testServer")

@@ -47,7 +47,7 @@ const addEntries = Effect.fnUntraced(function* (count: number) {
 })
 
 layer(recordingLayer)("The audit log", (it) => {
-  it.effect("is listed newest first and exported oldest first, by every combination of filters", () =>
+  it.effect("the audit log is listed newest first and exported oldest first, by all filters", () =>
     Effect.gen(function* () {
       const [organizationId] = yield* addEntries(90)
       const all = yield* exported({})
@@ -90,7 +90,7 @@ layer(recordingLayer)("The audit log", (it) => {
     })
   )
 
-  it.effect("is exported in batches, with what was there at the beginning", () =>
+  it.effect("the audit log is exported in batches, with what was there at the beginning", () =>
     Effect.gen(function* () {
       yield* addEntries(2_500)
       const audit = yield* Audit
@@ -106,7 +106,7 @@ layer(recordingLayer)("The audit log", (it) => {
     })
   )
 
-  it.effect("ends an export with an error when a batch can't be read", () =>
+  it.effect("the audit log ends an export with an error when a batch can't be read", () =>
     Effect.gen(function* () {
       yield* addEntries(1_500)
       const faults = yield* SqlFaults
@@ -121,7 +121,7 @@ layer(recordingLayer)("The audit log", (it) => {
     })
   )
 
-  it.effect("shows the administrator of an organization its entries and no others", () =>
+  it.effect("the audit log shows the administrator of an organization its entries and no others", () =>
     Effect.gen(function* () {
       const [own, other] = [yield* someTenant, yield* someTenant]
       const person: Person = {
@@ -159,7 +159,7 @@ layer(recordingLayer)("The audit log", (it) => {
     })
   )
 
-  it.effect("keeps who acted, from where, and at most 2,000 characters of a text", () =>
+  it.effect("the audit log keeps who acted, from where, and at most 2,000 characters of a text", () =>
     Effect.gen(function* () {
       const audit = yield* makeAuditRecorder
       const entry = {
@@ -188,7 +188,7 @@ layer(recordingLayer)("The audit log", (it) => {
   )
 
   it.effect(
-    "counts what can be caused any number of times, and records the 1st, 10th, 100th of an hour",
+    "the audit log counts events that can be repeated at will, and records the 1st, 10th and 100th",
     () =>
       Effect.gen(function* () {
         const audit = yield* makeAuditRecorder
@@ -211,7 +211,7 @@ layer(recordingLayer)("The audit log", (it) => {
 })
 
 layer(TestDatabase.layer)("The ids of entries", (it) => {
-  it.effect("are UUIDs of version 7 that sort by their time to the microsecond", () =>
+  it.effect("the ids of entries are UUIDs of version 7 that sort by their time to the microsecond", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const rows = yield* sql<{ readonly id: string; readonly millis: number }>`
@@ -231,7 +231,7 @@ layer(TestDatabase.layer)("The ids of entries", (it) => {
 layer(TestDatabase.layer)("A bound of the audit log", (it) => {
   const isTime = Schema.is(AuditTime)
 
-  it.effect("is a day or a time with its time zone", () =>
+  it.effect("a bound of the audit log is a day or a time with its time zone", () =>
     Effect.sync(() => {
       for (const text of ["2026-02-28", "2024-02-29T00:00Z", "2026-02-28T23:59:59.123+05:30"]) {
         assert.isTrue(isTime(text), text)
@@ -253,7 +253,7 @@ layer(TestDatabase.layer)("A bound of the audit log", (it) => {
     })
   )
 
-  it.effect("takes a last day as a whole", () =>
+  it.effect("a bound of the audit log takes a last day as a whole", () =>
     Effect.sync(() => {
       const iso = (text: string, side: "since" | "until") => DateTime.formatIso(boundOf(text, side))
       assert.strictEqual(iso("2024-02-29", "since"), "2024-02-29T00:00:00.000Z")

@@ -65,7 +65,7 @@ const failureOf = (path: string, keys = noKeys) =>
   Effect.map(Effect.flip(read(path, keys)), ({ message }) => message)
 
 describe("An archive", () => {
-  it.effect("gives back every member as it was, and lies under its name only once it is whole", () =>
+  it.effect("an archive returns every member as it was, and gets its name only once it is whole", () =>
     Effect.gen(function* () {
       const directory = yield* scratch
       const path = join(directory, "a.backup")
@@ -76,7 +76,7 @@ describe("An archive", () => {
     })
   )
 
-  it.effect("is read with the identity of its recipient only", () =>
+  it.effect("an archive is read with the identity of its recipient only", () =>
     Effect.gen(function* () {
       const path = join(yield* scratch, "a.backup")
       const [mine, other] = yield* Effect.promise(() =>
@@ -96,7 +96,7 @@ describe("An archive", () => {
   )
 
   it.effect.prop(
-    "with another byte, or without its end, is refused unless that changes nothing of what it holds",
+    "a damaged archive is refused unless the damage changes nothing of what it holds",
     { place: Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 0.999999 })), cut: Schema.Boolean },
     ({ cut, place }) =>
       Effect.gen(function* () {
@@ -115,7 +115,7 @@ describe("An archive", () => {
   )
 
   it.effect.each([{ kind: "plain" }, { kind: "encrypted" }])(
-    "whose end is cut, extended, repeated or altered is refused: $kind",
+    "an archive whose end is cut, extended, repeated or altered is refused: $kind",
     ({ kind }) =>
       Effect.gen(function* () {
         const path = join(yield* scratch, "a.backup")
@@ -142,7 +142,7 @@ describe("An archive", () => {
       })
   )
 
-  it.effect("with one byte of a member altered below the compression is refused by its sum", () =>
+  it.effect("an archive with an altered byte below the compression is refused by its checksum", () =>
     Effect.gen(function* () {
       const path = join(yield* scratch, "a.backup")
       yield* written(path, few, noKeys)
@@ -155,7 +155,7 @@ describe("An archive", () => {
     })
   )
 
-  it.effect("replaces no file", () =>
+  it.effect("an archive replaces no file", () =>
     Effect.gen(function* () {
       const path = join(yield* scratch, "a.backup")
       yield* Effect.promise(() => writeFile(path, "precious"))
@@ -176,7 +176,7 @@ describe("An archive", () => {
     })
   )
 
-  it.effect("leaves nothing behind when what it holds can't be read to its end", () =>
+  it.effect("an archive leaves nothing behind when a member can't be read to its end", () =>
     Effect.gen(function* () {
       const directory = yield* scratch
       const exit = yield* Effect.exit(
@@ -193,7 +193,7 @@ describe("An archive", () => {
     })
   )
 
-  it.effect("fails, and does not hang, when nothing can be written any more", () =>
+  it.effect("an archive fails, and does not hang, when nothing can be written any more", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(written("/dev/full/a.backup", few, noKeys))
       assert.match(error.message, /can't be written to \/dev\/full\/a.backup/)

@@ -53,7 +53,7 @@ const filesThere = Effect.flatMap(
 
 layer(S3Server.layer(), { excludeTestServices: true })("The files of an installation", (it) => {
   it.effect(
-    "that are deleted while a backup runs and a move is unfinished keep their bytes in both stores until its end",
+    "the bytes of files that are deleted during a backup and an unfinished move stay in both stores until its end",
     () =>
       Effect.gen(function* () {
         const s3 = yield* bucketOf

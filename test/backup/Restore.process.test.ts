@@ -73,7 +73,7 @@ const run = (settings: Settings, address: DatabaseAddress, args: ReadonlyArray<s
   )
 
 describe("A backup", () => {
-  it.effect("holds everything as of one moment, though files come and go while it is made", () =>
+  it.effect("a backup holds everything as of one moment, though files come and go meanwhile", () =>
     Effect.gen(function* () {
       const address = yield* migratedDatabase
       const settings = yield* newSettings()
@@ -129,7 +129,7 @@ describe("A backup", () => {
     }).pipe(Effect.provide(TestDatabase.clone))
   )
 
-  it.effect("of older tables is restored row by row and brought up to date", () =>
+  it.effect("a backup of older tables is restored row by row and brought up to date", () =>
     Effect.gen(function* () {
       const from = yield* emptyDatabase
       const settings = yield* newSettings()
@@ -171,7 +171,7 @@ describe("A backup", () => {
   )
 
   it.effect(
-    "is restored neither over data nor over files, nor by a version that doesn't know its tables",
+    "a backup is restored neither over data nor over files, nor by a version that doesn't know its tables",
     () =>
       Effect.gen(function* () {
         const address = yield* migratedDatabase
@@ -212,7 +212,7 @@ describe("A backup", () => {
       }).pipe(Effect.provide(TestDatabase.clone))
   )
 
-  it.effect("waits for no other one: a second at the same time is refused", () =>
+  it.effect("a backup that starts beside another one is refused", () =>
     Effect.gen(function* () {
       const address = yield* migratedDatabase
       const settings = yield* newSettings()
@@ -232,7 +232,7 @@ describe("A backup", () => {
     }).pipe(Effect.provide(TestDatabase.clone))
   )
 
-  it.effect("and a restore that are killed leave nothing that keeps the next one from its work", () =>
+  it.effect("a killed backup and a killed restore leave nothing that blocks the next one", () =>
     Effect.gen(function* () {
       const address = yield* migratedDatabase
       const settings = yield* newSettings()
@@ -279,7 +279,7 @@ describe("A backup", () => {
     }).pipe(Effect.provide(TestDatabase.clone))
   )
 
-  it.effect("goes on without the bytes that the store has lost, and names their files", () =>
+  it.effect("a backup goes on without the bytes that the store has lost, and names their files", () =>
     Effect.gen(function* () {
       const address = yield* migratedDatabase
       const settings = yield* newSettings()

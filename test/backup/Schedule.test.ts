@@ -19,14 +19,14 @@ const daily = { directory: "/b", everyHours: 24 }
 const never = { directory: "/b", everyHours: 0 }
 
 describe("Scheduled backups", () => {
-  it("are due when there is none, or when the newest has the age of the schedule", () => {
+  it("a backup is due when there is none, or when the newest has the age of the schedule", () => {
     assert.isTrue(isDue(null, 24, now))
     assert.isFalse(isDue(last("2026-11-21T10:00:01Z"), 24, now))
     assert.isTrue(isDue(last("2026-11-21T10:00:00Z"), 24, now))
   })
 
   it.effect.prop(
-    "have names from which the second of their beginning is read",
+    "the names of backups tell the second of their beginning",
     { seconds: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 4_000_000_000 })) },
     ({ seconds }) =>
       Effect.sync(() => {
@@ -35,7 +35,7 @@ describe("Scheduled backups", () => {
       })
   )
 
-  it.effect("are removed when there are more than are kept, the oldest first, and no other file is", () =>
+  it.effect("the oldest backups beyond the number to keep are removed, and no other file is", () =>
     Effect.gen(function* () {
       const settings = yield* newSettings()
       const directory = join(settings.dataDir, "backups")
@@ -54,14 +54,14 @@ describe("Scheduled backups", () => {
     })
   )
 
-  it("are made by the program that lies beside the service", () => {
+  it("scheduled backups are made by the program that lies beside the service", () => {
     assert.isTrue(existsSync(commandLineOf()))
     assert.strictEqual(commandLineOf("file:///srv/dist/part-main.js"), "/srv/dist/parley.js")
   })
 })
 
 describe("The check of backups", () => {
-  it("warns where there is none, where the newest is too old, and where the latest attempt failed", () => {
+  it("the check of backups warns of a missing or old backup, and of a failed attempt", () => {
     const statusOf = (...args: Parameters<typeof backupOutcome>) => backupOutcome(...args).status
     assert.strictEqual(statusOf(null, never, null, now), "warning")
     assert.strictEqual(statusOf(null, daily, null, now), "ok")

@@ -102,7 +102,7 @@ const makeLoad = Effect.fnUntraced(function* (url: string) {
 
 layer(NodeServices.layer, { excludeTestServices: true })("A backup beside a service under load", (it) => {
   it.effect(
-    "holds exactly the rows and bytes of its moment, while requests upload, delete and converse",
+    "a backup under load holds exactly the rows and bytes of its moment, while requests upload, delete and converse",
     () =>
       Effect.gen(function* () {
         const { url: database } = yield* TestDatabase

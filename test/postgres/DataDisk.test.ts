@@ -4,7 +4,7 @@ import { Effect, FileSystem, Option } from "effect"
 import { databaseElsewhere, diskProblem, diskProblemUnchanged } from "../../src/postgres/DataDisk.ts"
 
 layer(NodeFileSystem.layer)("the disk of the data directory", (it) => {
-  it.effect("is well where something can be written, and where there is no directory yet", () =>
+  it.effect("the data disk is well where it can be written, and where there is no directory yet", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const directory = yield* fs.makeTempDirectoryScoped()
@@ -14,7 +14,7 @@ layer(NodeFileSystem.layer)("the disk of the data directory", (it) => {
     })
   )
 
-  it.effect("is examined without a change of the directory", () =>
+  it.effect("the data disk is examined without a change of the directory", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const directory = yield* fs.makeTempDirectoryScoped()
@@ -26,7 +26,7 @@ layer(NodeFileSystem.layer)("the disk of the data directory", (it) => {
     })
   )
 
-  it.effect("is not that of the embedded database where a link leads elsewhere", () =>
+  it.effect("the data disk is not that of the embedded database where a link leads elsewhere", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const directory = yield* fs.makeTempDirectoryScoped()
@@ -41,7 +41,7 @@ layer(NodeFileSystem.layer)("the disk of the data directory", (it) => {
   )
 
   it.effect.runIf(process.platform === "linux")(
-    "is not where nothing can be written, or nothing is free",
+    "the data disk has a problem where nothing can be written, or nothing is free",
     () =>
       Effect.gen(function* () {
         for (const problemOf of [diskProblem, diskProblemUnchanged])

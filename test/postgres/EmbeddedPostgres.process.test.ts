@@ -30,7 +30,7 @@ const ownerOf = (path: string) =>
   })
 
 layer(ground, { excludeTestServices: true })("The embedded server", (it) => {
-  it.effect("keeps its data over a restart, and never runs as root", () =>
+  it.effect("the embedded server keeps its data over a restart, and never runs as root", () =>
     Effect.gen(function* () {
       const dataDir = yield* dataDirectory
       yield* Effect.scoped(
@@ -48,7 +48,7 @@ layer(ground, { excludeTestServices: true })("The embedded server", (it) => {
     })
   )
 
-  it.effect("has left nothing running when its scope has closed", () =>
+  it.effect("the embedded server has left nothing running when its scope has closed", () =>
     Effect.gen(function* () {
       const dataDir = yield* dataDirectory
       const pid = yield* Effect.scoped(Effect.map(start(dataDir), () => serverPid(dataDir)))
@@ -56,7 +56,7 @@ layer(ground, { excludeTestServices: true })("The embedded server", (it) => {
     })
   )
 
-  it.effect.runIf(process.getuid?.() === 0)("of root lives where its account can reach it", () =>
+  it.effect.runIf(process.getuid?.() === 0)("root's server lives where its account can reach it", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const closed = yield* dataDirectory
@@ -76,7 +76,7 @@ layer(ground, { excludeTestServices: true })("The embedded server", (it) => {
     })
   )
 
-  it.effect.runIf(isRoot)("of root can't be reached by another process of the account nobody", () =>
+  it.effect.runIf(isRoot)("root's server can't be reached by another process of the account nobody", () =>
     Effect.gen(function* () {
       const dataDir = yield* dataDirectory
       const { path } = yield* start(dataDir)
@@ -88,7 +88,7 @@ layer(ground, { excludeTestServices: true })("The embedded server", (it) => {
     })
   )
 
-  it.effect.runIf(isRoot)("of root takes over what an earlier version gave to the account nobody", () =>
+  it.effect.runIf(isRoot)("root's server takes over data that an earlier version gave to nobody", () =>
     Effect.gen(function* () {
       const dataDir = yield* dataDirectory
       yield* Effect.scoped(
@@ -108,7 +108,7 @@ layer(ground, { excludeTestServices: true })("The embedded server", (it) => {
     })
   )
 
-  it.effect.runIf(namelessMayStart)("names the remedy for an account without a name", () =>
+  it.effect.runIf(namelessMayStart)("the server names the remedy for an account without a name", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const dataDir = yield* dataDirectory
@@ -118,7 +118,7 @@ layer(ground, { excludeTestServices: true })("The embedded server", (it) => {
     })
   )
 
-  it.effect("refuses a second owner, in this process or in another", () =>
+  it.effect("the embedded server refuses a second owner, in this process or in another", () =>
     Effect.gen(function* () {
       const dataDir = yield* dataDirectory
       const address = yield* start(dataDir)
@@ -129,7 +129,7 @@ layer(ground, { excludeTestServices: true })("The embedded server", (it) => {
     })
   )
 
-  it.effect("makes only one of several that start together its owner", () =>
+  it.effect("the embedded server has one owner of several that start together", () =>
     Effect.gen(function* () {
       const dataDir = yield* dataDirectory
       const owners = yield* Effect.all([startOwner(dataDir), startOwner(dataDir), startOwner(dataDir)])
@@ -141,7 +141,7 @@ layer(ground, { excludeTestServices: true })("The embedded server", (it) => {
     })
   )
 
-  it.effect("takes a long path, and leaves nothing behind elsewhere", () =>
+  it.effect("the embedded server takes a long path, and leaves nothing behind elsewhere", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const dataDir = `${yield* dataDirectory}/${"long".repeat(25)}`
@@ -157,7 +157,7 @@ layer(ground, { excludeTestServices: true })("The embedded server", (it) => {
     })
   )
 
-  it.effect("says why it could not start", () =>
+  it.effect("the embedded server says why it could not start", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const dataDir = yield* dataDirectory
@@ -169,7 +169,7 @@ layer(ground, { excludeTestServices: true })("The embedded server", (it) => {
     })
   )
 
-  it.effect("names both versions where another major version wrote the data", () =>
+  it.effect("the embedded server names both versions where another major version wrote the data", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const dataDir = yield* dataDirectory
@@ -183,7 +183,7 @@ layer(ground, { excludeTestServices: true })("The embedded server", (it) => {
     })
   )
 
-  it.effect("starts where an earlier attempt was cut off while creating the data", () =>
+  it.effect("the embedded server starts where an earlier attempt was cut off while creating the data", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const dataDir = yield* dataDirectory
@@ -254,7 +254,7 @@ layer(ground, { excludeTestServices: true })("When its owner is killed", (it) =>
     })
   )
 
-  it.effect("and another program has got the server's number meanwhile, that program is left alone", () =>
+  it.effect("a program that has the number of a killed server is left alone", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const dataDir = yield* dataDirectory
@@ -267,7 +267,7 @@ layer(ground, { excludeTestServices: true })("When its owner is killed", (it) =>
 
 describe("The terminal's Ctrl-C", () => {
   layer(ground, { excludeTestServices: true })((it) => {
-    it.effect("reaches the owner and not the server", () =>
+    it.effect("the terminal's Ctrl-C reaches the owner and not the server", () =>
       Effect.gen(function* () {
         const dataDir = yield* dataDirectory
         const owner = yield* startOwner(dataDir)

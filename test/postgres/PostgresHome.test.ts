@@ -34,7 +34,7 @@ layer(Layer.mergeAll(NodeFileSystem.layer, NodePath.layer))("The binaries of the
     return yield* preparePostgresHome(dataDir)
   })
 
-  it.effect("are used where they are, with the links that npm didn't make", () =>
+  it.effect("the server's binaries are used where they are, with the links that npm didn't make", () =>
     Effect.gen(function* () {
       const { native } = yield* packageWith(0o755)
       const home = yield* newHome
@@ -43,7 +43,7 @@ layer(Layer.mergeAll(NodeFileSystem.layer, NodePath.layer))("The binaries of the
     })
   )
 
-  it.effect.runIf(process.getuid?.() === 0)("are copied where the server's account can't reach them", () =>
+  it.effect.runIf(process.getuid?.() === 0)("binaries are copied where the account can't reach them", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const { directory, native } = yield* packageWith(0o700)
@@ -64,7 +64,7 @@ layer(Layer.mergeAll(NodeFileSystem.layer, NodePath.layer))("The binaries of the
     })
   )
 
-  it.effect("that don't run are reported, with what they said", () =>
+  it.effect("the server's binaries that don't run are reported, with what they said", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const { native } = yield* packageWith(0o755)
@@ -80,14 +80,14 @@ describe("The account of the embedded server", () => {
   const passwd =
     "root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"
 
-  it("is the same for the same directory, and one that no list assigns", () => {
+  it("the server's account is the same for a directory, and one that no list assigns", () => {
     const first = ownAccount("/data/postgres", [passwd, ""])
     assert.deepStrictEqual(ownAccount("/data/postgres", [passwd, ""]), first)
     const taken = `other:x:${first.uid}:100:::\n`
     assert.notStrictEqual(ownAccount("/data/postgres", [passwd, taken]).uid, first.uid)
   })
 
-  it("lends initdb only its group where it has no name, also where nobody has a negative number", () => {
+  it("the server's account lends initdb only its group where it has no name, also where nobody has a negative number", () => {
     assert.deepStrictEqual(initAccount({ uid: 58_001, gid: 58_001 }, passwd), { uid: 65_534, gid: 58_001 })
     const other = "# comment\nnobody:*:-2:-2:Unprivileged User:/var/empty:/usr/bin/false\n"
     assert.deepStrictEqual(initAccount({ uid: 58_001, gid: 58_001 }, other), {

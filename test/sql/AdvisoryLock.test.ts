@@ -5,7 +5,7 @@ import { advisoryLocks, lockUntilCommit } from "../../src/sql/AdvisoryLock.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
 
 layer(TestDatabase.layer)("Advisory locks", (it) => {
-  it.effect("are all different, so that none waits for what another one serializes", () =>
+  it.effect("advisory locks are all different, so that none waits for another", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const names = Struct.keys(advisoryLocks)

@@ -21,7 +21,7 @@ const setUp = Effect.fnUntraced(function* (itemsMax: number) {
 })
 
 describe("a batcher", () => {
-  it.effect("works for everybody, whoever's item began the write", () =>
+  it.effect("a batcher works for every user, whoever's item began the write", () =>
     Effect.gen(function* () {
       const writers: Array<string | null> = []
       const { add } = yield* makeBatcher(() => Effect.map(WorksFor, (user) => void writers.push(user)), 10)
@@ -30,7 +30,7 @@ describe("a batcher", () => {
     })
   )
 
-  it.effect("writes the first at once, and together what comes meanwhile", () =>
+  it.effect("a batcher writes the first item at once, and together what comes meanwhile", () =>
     Effect.gen(function* () {
       const { fork, gate, writes } = yield* setUp(2)
       const fibers = yield* Effect.forEach([1, 2, 3, 4], fork)
@@ -41,7 +41,7 @@ describe("a batcher", () => {
     })
   )
 
-  it.effect("tells each item what became of it, and lets none suffer from another", () =>
+  it.effect("a batcher tells each item its outcome, and one failure doesn't affect the others", () =>
     Effect.gen(function* () {
       const { fork, gate } = yield* setUp(10)
       const fibers = yield* Effect.forEach([1, 2, -3, 4], fork)
@@ -51,7 +51,7 @@ describe("a batcher", () => {
     })
   )
 
-  it.effect("writes also what nobody waits for any more", () =>
+  it.effect("a batcher writes items that nobody waits for any more, too", () =>
     Effect.gen(function* () {
       const { add, fork, gate, writes } = yield* setUp(10)
       const first = yield* fork(1)
@@ -64,7 +64,7 @@ describe("a batcher", () => {
     })
   )
 
-  it.effect("begins to write without being waited for", () =>
+  it.effect("a batcher begins to write without being waited for", () =>
     Effect.gen(function* () {
       const { begin, gate, writes } = yield* setUp(10)
       const written = [yield* begin(1), yield* begin(-2), yield* begin(3)]

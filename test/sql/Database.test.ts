@@ -13,7 +13,7 @@ import { until } from "../support/until.ts"
 const limits = { connectionsMax: 2, connectSeconds: 1, statementSeconds: 1 }
 
 layer(TestDatabase.layerFailing)("The database", (it) => {
-  it.effect("has names in our spelling, and leaves what is inside JSON alone", () =>
+  it.effect("the database converts column names, and leaves what is inside JSON alone", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const rows =
@@ -22,7 +22,7 @@ layer(TestDatabase.layerFailing)("The database", (it) => {
     })
   )
 
-  it.effect("gives each type as the schemas of rows expect it", () =>
+  it.effect("the database returns each type as the schemas of rows expect it", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const [row] =
@@ -45,7 +45,7 @@ layer(TestDatabase.layerFailing)("The database", (it) => {
     })
   )
 
-  it.effect("gives a row that is as long as the longest body", () =>
+  it.effect("the database returns a row that is as long as the longest body", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const bytes = 67_108_864
@@ -54,7 +54,7 @@ layer(TestDatabase.layerFailing)("The database", (it) => {
     })
   )
 
-  it.effect("runs each session with our settings", () =>
+  it.effect("the database runs each session with our settings", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const [row] = yield* sql`SELECT current_setting('statement_timeout') AS statement,
@@ -72,9 +72,9 @@ layer(TestDatabase.layerFailing)("The database", (it) => {
     })
   )
 
-  it.effect("answers a ping", () => Effect.flatMap(Database, (database) => database.ping))
+  it.effect("the database answers a ping", () => Effect.flatMap(Database, (database) => database.ping))
 
-  it.effect("stores a transaction whole or not at all, whichever of its statements fails", () =>
+  it.effect("a transaction is stored whole or not at all, whichever of its statements fails", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const faults = yield* SqlFaults
@@ -99,7 +99,7 @@ layer(TestDatabase.layerFailing)("The database", (it) => {
 })
 
 layer(TestDatabase.clone)("A client", (it) => {
-  it.effect("waits for a connection no longer than it may", () =>
+  it.effect("a database client waits for a connection no longer than its limit", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* Effect.scoped(
@@ -114,7 +114,7 @@ layer(TestDatabase.clone)("A client", (it) => {
     }).pipe(Effect.provide(TestDatabase.client(limits)))
   )
 
-  it.effect("ends a statement that takes too long, and goes on", () =>
+  it.effect("a database client ends a statement that takes too long, and goes on", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const error = yield* Effect.flip(orUnavailable(sql`SELECT pg_sleep(60)`))
@@ -123,7 +123,7 @@ layer(TestDatabase.clone)("A client", (it) => {
     }).pipe(Effect.provide(TestDatabase.client(limits)))
   )
 
-  it.effect("gives its connection back when a statement is interrupted", () =>
+  it.effect("a database client releases its connection when a statement is interrupted", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       for (let n = 0; n < 10; n++) yield* Effect.raceFirst(sql`SELECT pg_sleep(60)`, Effect.yieldNow)
@@ -131,7 +131,7 @@ layer(TestDatabase.clone)("A client", (it) => {
     }).pipe(Effect.provide(TestDatabase.client({ connectionsMax: 1 })))
   )
 
-  it.effect("says what the server said with its SQLSTATE, but not the value that it quotes", () =>
+  it.effect("a database client reports the server's message with its SQLSTATE, without the value", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       assert.strictEqual(
@@ -145,7 +145,7 @@ layer(TestDatabase.clone)("A client", (it) => {
     }).pipe(Effect.provide(TestDatabase.client(limits)))
   )
 
-  it.effect("does not turn a mistake of ours into an outage", () =>
+  it.effect("a database client does not turn a programming error into an outage", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       for (const mistake of [sql`SELECT nonsense`, sql`SELECT 1 / 0`, sql`SELECT ${"a\u0000b"}::text`]) {
@@ -157,7 +157,7 @@ layer(TestDatabase.clone)("A client", (it) => {
 })
 
 describe("The start", () => {
-  it.effect("says which database it could not reach, and not with what password", () =>
+  it.effect("the start names the database that it could not reach, without the password", () =>
     Effect.gen(function* () {
       const url = Redacted.make("postgres://someone:secret@127.0.0.1:1/parley?sslmode=nonsense")
       const error = yield* Effect.flip(Effect.scoped(Layer.build(Database.layerAddress({ url }, limits))))
@@ -170,7 +170,7 @@ describe("The start", () => {
     ["a port on which nobody listens", "127.0.0.1:1", "127.0.0.1:1/parley"],
     ["a host that does not resolve", "nowhere.invalid", "nowhere.invalid:5432/parley"],
     ["a host that gives no answer", "192.0.2.1:5433", "192.0.2.1:5433/parley"]
-  ] as const)("says at once, and once, that it waits for %s", ([, host, shown]) =>
+  ] as const)("the start says at once, and once, that it waits for %s", ([, host, shown]) =>
     Effect.gen(function* () {
       const lines: Array<string> = []
       const logger = Logger.make(({ message }) => lines.push(String(message)))
@@ -187,7 +187,7 @@ describe("The start", () => {
     })
   )
 
-  it.effect("says that DATABASE_URL names no user, where it can't connect without one", () =>
+  it.effect("the start reports that DATABASE_URL names no user, where it needs one", () =>
     Effect.gen(function* () {
       const url = Redacted.make("postgres://127.0.0.1:1/parley?sslmode=nonsense")
       const error = yield* Effect.flip(Effect.scoped(Layer.build(Database.layerAddress({ url }, limits))))
@@ -195,7 +195,7 @@ describe("The start", () => {
     })
   )
 
-  it.effect("with DATABASE_URL set never falls back to the embedded server", () =>
+  it.effect("the start with DATABASE_URL never falls back to the embedded server", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const dataDir = yield* fs.makeTempDirectoryScoped()
@@ -210,7 +210,7 @@ describe("The start", () => {
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
-  it.effect("without it starts the embedded server, migrates it, and stops it last", () =>
+  it.effect("the start without DATABASE_URL starts the embedded server, migrates it, and stops it last", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const dataDir = yield* fs.makeTempDirectoryScoped()

@@ -49,7 +49,7 @@ const shared = Layer.merge(NodeServices.layer, FetchHttpClient.layer)
 
 layer(shared, { excludeTestServices: true })("The embedded database", (it) => {
   it.effect(
-    "moves to another server beside its service: a killed move is undone, and afterwards nothing is written to the old one",
+    "the embedded database moves to another server beside its service: a killed move is undone, and afterwards nothing is written to the old one",
     () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
@@ -127,7 +127,7 @@ layer(shared, { excludeTestServices: true })("The embedded database", (it) => {
   )
 
   it.effect.skipIf(!existsSync(`${otherMajor}/bin/initdb`))(
-    "of another major version is refused with the steps, and its rows reach this version's server through a copy",
+    "an embedded database of another major version is refused with the steps, and its rows reach this version's server through a copy",
     () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem

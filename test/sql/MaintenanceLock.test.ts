@@ -56,7 +56,7 @@ layer(shared, { excludeTestServices: true })("While one command works on a whole
     })
   )
 
-  it.effect("and its session has ended, the next one begins", () =>
+  it.effect("the next command on a whole database begins when the session of the first has ended", () =>
     Effect.gen(function* () {
       const { url } = yield* TestDatabase
       for (const command of ["parley restore", "parley file move"] as const)

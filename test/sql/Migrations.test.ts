@@ -65,7 +65,7 @@ const fillBeforeAccounts = Effect.fnUntraced(function* (hash: Uint8Array) {
 })
 
 describe("The migrations", () => {
-  it.effect("are those in the directory, each once, and running them again changes nothing", () =>
+  it.effect("the migrations are those in the directory, each once, and repeating them changes nothing", () =>
     Effect.gen(function* () {
       const { address, client } = yield* emptyDatabase
       yield* migrate(address)
@@ -80,7 +80,7 @@ describe("The migrations", () => {
     })
   )
 
-  it.effect("are run by one of several processes that start at once, and all come up", () =>
+  it.effect("the migrations are run by one of several processes that start at once", () =>
     Effect.gen(function* () {
       const { address, client } = yield* emptyDatabase
       yield* Effect.all(
@@ -176,7 +176,7 @@ describe("The migrations", () => {
     })
   )
 
-  it.effect("to the web application make the oldest enabled user the owner, and keep keys and usage", () =>
+  it.effect("the migration to the web application makes the oldest enabled user the owner", () =>
     Effect.gen(function* () {
       const { address, client } = yield* emptyDatabase
       const { hash, key } = yield* Effect.flatMap(KeyToken.makeKey, (made) =>
@@ -225,7 +225,7 @@ describe("The migrations", () => {
     })
   )
 
-  it.effect("of a newer version are not touched by an older one", () =>
+  it.effect("the migrations of a newer version are not touched by an older one", () =>
     Effect.gen(function* () {
       const { address, client } = yield* emptyDatabase
       yield* migrate(address)
@@ -284,7 +284,7 @@ describe("The migrations", () => {
     })
   )
 
-  it.effect("that are pending are known without running them, and are told as they run", () =>
+  it.effect("pending migrations are known without running them, and are reported as they run", () =>
     Effect.gen(function* () {
       const { address, client } = yield* emptyDatabase
       yield* Effect.provide(migrateUntil(17), client)
@@ -303,7 +303,7 @@ describe("The migrations", () => {
     })
   )
 
-  it.effect("that fail leave nothing behind, and say so", () =>
+  it.effect("a migration that fails leaves nothing behind, and says so", () =>
     Effect.gen(function* () {
       const { address, client } = yield* emptyDatabase
       const sql = Effect.flatMap(SqlClient.SqlClient, (found) => found`CREATE TABLE turns (in_the_way int)`)
@@ -326,7 +326,7 @@ describe("The migrations", () => {
     })
   )
 
-  it.effect("of a database that can't be reached fail without telling its password", () =>
+  it.effect("migrations of a database that can't be reached fail without showing its password", () =>
     Effect.gen(function* () {
       const url = Redacted.make("postgres://someone:secret@127.0.0.1:1/none?sslmode=nonsense")
       const error = yield* Effect.flip(migrate({ url }))

@@ -48,7 +48,7 @@ const statementSeconds = 600
 
 layer(TestDatabase.clone, { excludeTestServices: true })("a ping that gets no answer", (it) => {
   it.effect(
-    "fails within its limit, leaves no statement running, and takes one connection however many ask",
+    "a ping without an answer fails in time, leaves no statement running, and takes one connection",
     () =>
       Effect.gen(function* () {
         const { open, state, url } = yield* swallowingProxy

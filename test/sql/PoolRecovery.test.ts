@@ -25,7 +25,7 @@ layer(ground, { excludeTestServices: true })("A pool of connections", (it) => {
     )
   })
 
-  it.effect("recovers by itself when the server is killed and comes back", () =>
+  it.effect("a pool recovers by itself when the server is killed and comes back", () =>
     Effect.gen(function* () {
       const { context, dataDir } = yield* startWithPool
       yield* Effect.gen(function* () {
@@ -42,7 +42,7 @@ layer(ground, { excludeTestServices: true })("A pool of connections", (it) => {
     })
   )
 
-  it.effect("answers others while the statements of one user take their time", () =>
+  it.effect("a pool answers others while the statements of one user take their time", () =>
     Effect.gen(function* () {
       const dataDir = yield* dataDirectory
       const address = yield* start(dataDir)
@@ -82,7 +82,7 @@ layer(ground, { excludeTestServices: true })("A pool of connections", (it) => {
     })
   )
 
-  it.effect("recovers by itself when the server ends every session", () =>
+  it.effect("a pool recovers by itself when the server ends every session", () =>
     Effect.gen(function* () {
       const { context } = yield* startWithPool
       yield* Effect.gen(function* () {
@@ -97,7 +97,7 @@ layer(ground, { excludeTestServices: true })("A pool of connections", (it) => {
     })
   )
 
-  it.effect("doesn't wait without end for a server that hangs", () =>
+  it.effect("a pool doesn't wait without end for a server that hangs", () =>
     Effect.gen(function* () {
       const { context, dataDir } = yield* startWithPool
       yield* Effect.gen(function* () {

@@ -35,20 +35,20 @@ const refusal = Effect.fnUntraced(function* (url: Redacted.Redacted) {
 })
 
 describe("the service", () => {
-  it.effect("accepts an empty database of a role that may create tables", () =>
+  it.effect("the service accepts an empty database of a role that may create tables", () =>
     Effect.gen(function* () {
       yield* meetsRequirements({ url: (yield* database()).url }, limits)
     })
   )
 
-  it.effect("refuses a database whose encoding isn't UTF8", () =>
+  it.effect("the service refuses a database whose encoding isn't UTF8", () =>
     Effect.gen(function* () {
       const { url } = yield* database("ENCODING 'LATIN1' TEMPLATE template0 LOCALE_PROVIDER libc LOCALE 'C'")
       assert.match(yield* refusal(url), /encoding LATIN1.*CREATE DATABASE parley ENCODING 'UTF8'/)
     })
   )
 
-  it.effect("refuses a database that is read-only", () =>
+  it.effect("the service refuses a database that is read-only", () =>
     Effect.gen(function* () {
       const { name, url } = yield* database()
       yield* run(`ALTER DATABASE ${name} SET default_transaction_read_only = on`)
@@ -56,7 +56,7 @@ describe("the service", () => {
     })
   )
 
-  it.effect("refuses a role that may not create tables, and names the grant", () =>
+  it.effect("the service refuses a role that may not create tables, and names the grant", () =>
     Effect.gen(function* () {
       const { name, url } = yield* database()
       const role = `${name}_role`
@@ -72,21 +72,21 @@ describe("the service", () => {
     })
   )
 
-  it.effect("refuses a pooler that gives one server session to several clients", () =>
+  it.effect("the service refuses a pooler that gives one server session to several clients", () =>
     Effect.gen(function* () {
       const url = yield* behindSharedSession((yield* database()).url)
       assert.match(yield* refusal(url), /pooler in transaction mode, such as PgBouncer/)
     })
   )
 
-  it.effect("names a pooler in statement mode, which ends a session that begins a transaction", () =>
+  it.effect("the service names a pooler in statement mode, which ends sessions with transactions", () =>
     Effect.gen(function* () {
       const url = yield* behindStatementMode((yield* database()).url)
       assert.match(yield* refusal(url), /pooler in statement mode, such as PgBouncer/)
     })
   )
 
-  it.effect("names all startup parameters where a pooler refuses one", () =>
+  it.effect("the service names all startup parameters where a pooler refuses one", () =>
     Effect.gen(function* () {
       const url = yield* behindRefusedParameters((yield* database()).url)
       const { message } = yield* Effect.flip(meetsRequirements({ url }, limits))
@@ -98,7 +98,7 @@ describe("the service", () => {
     })
   )
 
-  it("refuses a PostgreSQL before 15", () => {
+  it("the service refuses a PostgreSQL before 15", () => {
     const facts = {
       version: "14.23",
       major: 14,

@@ -48,7 +48,7 @@ const contents = Effect.gen(function* () {
 const session = Effect.flatMap(TestDatabase, openCopySession)
 
 layer(TestDatabase.layer)("The copy of tables", (it) => {
-  it.effect("gives another database the same rows, sequences and foreign keys", () =>
+  it.effect("the copy of tables has the same rows, sequences and foreign keys", () =>
     Effect.gen(function* () {
       yield* fill
       const from = yield* session
@@ -94,7 +94,7 @@ layer(TestDatabase.layer)("The copy of tables", (it) => {
     })
   )
 
-  it.effect("reads every table as of one moment, whatever is written meanwhile", () =>
+  it.effect("the copy of tables reads every table as of one moment, whatever is written meanwhile", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* sql`CREATE TABLE moving (n integer)`
@@ -115,7 +115,7 @@ layer(TestDatabase.layer)("The copy of tables", (it) => {
     })
   )
 
-  it.effect("adds nothing where the bytes fail in the middle, and says what failed", () =>
+  it.effect("the copy of tables adds nothing where the bytes fail in the middle, and says what failed", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* sql`CREATE TABLE half (n integer)`
@@ -137,7 +137,7 @@ layer(TestDatabase.layer)("The copy of tables", (it) => {
     })
   )
 
-  it.effect("says where no server answers", () =>
+  it.effect("the copy of tables reports that no server answers", () =>
     Effect.gen(function* () {
       const url = Redacted.make("postgres://parley:secret@127.0.0.1:1/parley")
       const error = yield* Effect.flip(openCopySession({ url }))

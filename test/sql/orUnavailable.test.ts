@@ -33,7 +33,7 @@ const notLikeThis = [
 ]
 
 describe("orUnavailable", () => {
-  it.effect.each(notNow)("makes a failure of the database a DatabaseUnavailable: %s", (error) =>
+  it.effect.each(notNow)("orUnavailable makes a failure of the database a DatabaseUnavailable: %s", (error) =>
     Effect.gen(function* () {
       for (const failing of [Effect.fail(error), Effect.die(error)]) {
         const unavailable = yield* Effect.flip(orUnavailable(failing))
@@ -43,21 +43,21 @@ describe("orUnavailable", () => {
     })
   )
 
-  it.effect.each(notLikeThis)("makes a failure of the statement a defect: %s", (error) =>
+  it.effect.each(notLikeThis)("orUnavailable makes a failure of the statement a defect: %s", (error) =>
     Effect.gen(function* () {
       const exit = yield* Effect.exit(orUnavailable(Effect.fail(error)))
       assert.isTrue(Exit.isFailure(exit) && Cause.squash(exit.cause) === error && Cause.hasDies(exit.cause))
     })
   )
 
-  it.effect("makes a row that doesn't decode a defect", () =>
+  it.effect("orUnavailable makes a row that doesn't decode a defect", () =>
     Effect.gen(function* () {
       const exit = yield* Effect.exit(orUnavailable(Schema.decodeUnknownEffect(Schema.Int)("one")))
       assert.isTrue(Exit.hasDies(exit))
     })
   )
 
-  it.effect("passes every other error on", () =>
+  it.effect("orUnavailable passes every other error on", () =>
     Effect.gen(function* () {
       const busy = new ConversationBusy({ waitedSeconds: 1 })
       assert.strictEqual(yield* Effect.flip(orUnavailable(Effect.fail(busy))), busy)

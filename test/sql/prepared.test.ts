@@ -12,7 +12,7 @@ interface Parameters {
 
 layer(TestDatabase.layer)("a statement whose text is put together once", (it) => {
   it.effect.prop(
-    "does what a template does, with each of its parameters in every place",
+    "a prepared statement does what a template does, with each parameter in every place",
     [
       Schema.Struct({
         words: Schema.Array(Schema.String.check(Schema.isPattern(/^[^\0\ud800-\udfff]*$/))),
@@ -41,7 +41,7 @@ layer(TestDatabase.layer)("a statement whose text is put together once", (it) =>
       })
   )
 
-  it.effect("has one text, however often it runs", () =>
+  it.effect("a prepared statement has one text, however often it runs", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       let built = 0
