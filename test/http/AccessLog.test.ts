@@ -53,7 +53,7 @@ const AppLayer = TestApp.layerWith(
 )
 
 layer(AppLayer, { excludeTestServices: true })("the access log", (it) => {
-  it.effect("has a line of a response in the background, when that has ended", () =>
+  it.effect("the access log has a line of a background response when it has ended", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const lineOfJob = Effect.fnUntraced(function* () {
@@ -91,7 +91,7 @@ layer(AppLayer, { excludeTestServices: true })("the access log", (it) => {
   )
 
   it.effect.each([{ stream: true }, { stream: false }])(
-    "tells of a response what it was ($stream)",
+    "the access log describes a response ($stream)",
     ({ stream }) =>
       Effect.gen(function* () {
         const { alice } = yield* TestApp
@@ -125,7 +125,7 @@ layer(AppLayer, { excludeTestServices: true })("the access log", (it) => {
       })
   )
 
-  it.effect("writes the line of a stream when it ends, not when it begins", () =>
+  it.effect("the access log has the line of a stream when it ends, not when it begins", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       let isOver = false
@@ -152,7 +152,7 @@ layer(AppLayer, { excludeTestServices: true })("the access log", (it) => {
   )
 
   it.effect.each([{ stream: true }, { stream: false }])(
-    "tells of a client that went away ($stream)",
+    "the access log records a client that disconnected ($stream)",
     ({ stream }) =>
       Effect.gen(function* () {
         const { alice, url } = yield* TestApp
@@ -190,7 +190,7 @@ layer(AppLayer, { excludeTestServices: true })("the access log", (it) => {
       })
   )
 
-  it.effect("shows the error code of an error inside a stream and of one before it", () =>
+  it.effect("the access log shows the error code of an error inside a stream and before it", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* model.next(Stream.concat(Stream.make(text("a")), Stream.fail(failure("cut"))))
@@ -214,7 +214,7 @@ layer(AppLayer, { excludeTestServices: true })("the access log", (it) => {
     })
   )
 
-  it.effect("shows the code of a refusal, and no user without a key", () =>
+  it.effect("the access log shows the code of a refusal, and no user without a key", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       yield* post("bad", { input: 5 })
@@ -237,7 +237,7 @@ layer(AppLayer, { excludeTestServices: true })("the access log", (it) => {
     })
   )
 
-  it.effect("shows that a token limit is used up", () =>
+  it.effect("the access log shows that a token limit is used up", () =>
     Effect.gen(function* () {
       const { bob } = yield* TestApp
       const usage = yield* Usage
@@ -254,7 +254,7 @@ layer(AppLayer, { excludeTestServices: true })("the access log", (it) => {
     })
   )
 
-  it.effect("counts tool calls", () =>
+  it.effect("the access log counts tool calls", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* model.change({ tools: true, contextWindow: 20_000 })
@@ -282,7 +282,7 @@ layer(AppLayer, { excludeTestServices: true })("the access log", (it) => {
     })
   )
 
-  it.effect("shows the template of a route, never its parameters", () =>
+  it.effect("the access log shows the template of a route, never its parameters", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const { id } = yield* upload(alice, "NAMEMARK.txt", "FILEMARK")
@@ -303,7 +303,7 @@ layer(AppLayer, { excludeTestServices: true })("the access log", (it) => {
     })
   )
 
-  it.effect("has the address of the client that a trusted proxy names, and none that stands before it", () =>
+  it.effect("the access log has the client address that a trusted proxy names", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       const headers = { "x-request-id": "proxied", "x-forwarded-for": "203.0.113.9, 198.51.100.7" }
@@ -312,7 +312,7 @@ layer(AppLayer, { excludeTestServices: true })("the access log", (it) => {
     })
   )
 
-  it.effect("logs probes at the level Debug", () =>
+  it.effect("the access log has probes at the level Debug", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       yield* call(`${url}/healthz`, { headers: { "x-request-id": "alive" } })
@@ -320,7 +320,7 @@ layer(AppLayer, { excludeTestServices: true })("the access log", (it) => {
     })
   )
 
-  it.effect("never contains a text of a user or a model, a key, a path or a name", () =>
+  it.effect("the access log never contains a text of a user or model, a key, a path or a name", () =>
     Effect.gen(function* () {
       const { alice, bob } = yield* TestApp
       const all = written.join("\n")
@@ -353,7 +353,7 @@ layer(
   ),
   { excludeTestServices: true }
 )("without the access log", (it) => {
-  it.effect("writes no line for requests, but still one for an error", () =>
+  it.effect("the disabled access log has no line for requests, but still one for an error", () =>
     Effect.gen(function* () {
       const before = lines().length
       yield* (yield* ScriptedModel).next(says("Hi"), Stream.fail(failure("cut")), Stream.fail(failure("cut")))
@@ -368,7 +368,7 @@ layer(
 
 describe("sampling of traces", () => {
   const trace = (traceId: string, sampled = true) => ({ traceId, sampled })
-  it("follows the trace id and the decision of the origin", () => {
+  it("isSampled follows the trace id and the decision of the origin", () => {
     assert.isTrue(isSampled(trace("f".repeat(32)), 1))
     assert.isFalse(isSampled(trace("f".repeat(32), false), 1))
     assert.isFalse(isSampled(trace("0".repeat(32)), 0))

@@ -39,7 +39,7 @@ layer(TestApp.layer(settings), { excludeTestServices: true })("A page of another
     "/openai/v1/models",
     "/openai/v1/nothing",
     "/anthropic/v1/messages"
-  ])("that is listed may send a request with a key to %s", (path) =>
+  ])("a page of a listed origin may send a request with a key to %s", (path) =>
     Effect.gen(function* () {
       const reply = yield* preflight(path, {
         "access-control-request-headers":
@@ -67,7 +67,7 @@ layer(TestApp.layer(settings), { excludeTestServices: true })("A page of another
     "/openapi.json",
     "/",
     "/v10/responses"
-  ])("that is listed may not use %s", (path) =>
+  ])("a page of a listed origin may not use %s", (path) =>
     Effect.gen(function* () {
       assert.isTrue(isClosed((yield* preflight(path)).headers))
       const { url } = yield* TestApp
@@ -84,7 +84,7 @@ layer(TestApp.layer(settings), { excludeTestServices: true })("A page of another
     "https://APP.example.test",
     "null",
     ""
-  ])("that isn't listed may read nothing: %s", (origin) =>
+  ])("a page of an origin that isn't listed may read nothing: %s", (origin) =>
     Effect.gen(function* () {
       const asked = yield* preflight("/v1/responses", { origin })
       assert.strictEqual(asked.status, 405)
@@ -99,7 +99,7 @@ layer(TestApp.layer(settings), { excludeTestServices: true })("A page of another
     })
   )
 
-  it.effect("reads answers, their headers and their streams, also one that fails", () =>
+  it.effect("a page of a listed origin reads answers, headers and streams, also one that fails", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       const { alice, url } = yield* TestApp
@@ -133,7 +133,7 @@ layer(TestApp.layer(settings), { excludeTestServices: true })("A page of another
     })
   )
 
-  it.effect("reads every kind of error", () =>
+  it.effect("a page of a listed origin reads every kind of error", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const headers = { origin: page }
@@ -154,7 +154,7 @@ layer(TestApp.layer(settings), { excludeTestServices: true })("A page of another
     })
   )
 
-  it.effect("with OPTIONS that is no preflight gets what it got before", () =>
+  it.effect("an OPTIONS request that is no preflight gets 405", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       const reply = yield* call(`${url}/v1/responses`, { method: "OPTIONS", headers: { origin: page } })
@@ -162,7 +162,7 @@ layer(TestApp.layer(settings), { excludeTestServices: true })("A page of another
     })
   )
 
-  it.effect("is granted no more request headers than the service reads of one preflight", () =>
+  it.effect("a preflight is granted no more request headers than the service reads", () =>
     Effect.gen(function* () {
       const names = Array.from({ length: 500 }, (_, index) => `x-stainless-${index}`)
       const reply = yield* preflight("/v1/responses", { "access-control-request-headers": names.join(",") })

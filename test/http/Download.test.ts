@@ -55,18 +55,18 @@ describe("the range of a download", () => {
     ["lines=1-2", whole],
     ["2-4", whole]
   ] as const) {
-    it(`is told by ${range}`, () => {
+    it(`the range of a download is set by ${range}`, () => {
       assert.deepStrictEqual(wanted({ range }), expected)
     })
   }
 
-  it("is the whole of an empty file, or beyond its end", () => {
+  it("the range of a download is the whole of an empty file, or beyond its end", () => {
     assert.deepStrictEqual(wanted({}, 0), whole)
     assert.deepStrictEqual(wanted({ range: "bytes=-5" }, 0), whole)
     assert.deepStrictEqual(wanted({ range: "bytes=0-" }, 0), beyond)
   })
 
-  it("is nothing if If-None-Match names the file", () => {
+  it("a download has no body if If-None-Match names the file", () => {
     for (const known of [etag, `W/${etag}`, `"other", ${etag}`, "*", ` ${etag} `]) {
       assert.deepStrictEqual(wanted({ "if-none-match": known, range: "bytes=0-1" }), nothing)
     }
@@ -75,13 +75,13 @@ describe("the range of a download", () => {
     }
   })
 
-  it("is the whole if If-Range names another file", () => {
+  it("a download is the whole file if If-Range names another file", () => {
     assert.deepStrictEqual(wanted({ range: "bytes=0-1", "if-range": etag }), part(0, 2))
     assert.deepStrictEqual(wanted({ range: "bytes=0-1", "if-range": `W/${etag}` }), whole)
     assert.deepStrictEqual(wanted({ range: "bytes=0-1", "if-range": `"other"` }), whole)
   })
 
-  it("uses the digest of the bytes as the ETag", () => {
+  it("versionOf uses the digest of the bytes as the ETag", () => {
     assert.strictEqual(versionOf(file(1)).etag, etag)
   })
 
@@ -89,7 +89,7 @@ describe("the range of a download", () => {
   const later = "Thu, 01 Jan 1970 00:00:01 GMT"
   const earlier = "Wed, 31 Dec 1969 23:59:59 GMT"
 
-  it("is refused if If-Match names another file", () => {
+  it("a download is refused if If-Match names another file", () => {
     for (const expected of [`"other"`, `W/${etag}`, "", etag.slice(1)]) {
       assert.deepStrictEqual(wanted({ "if-match": expected }), other)
       assert.deepStrictEqual(
@@ -104,7 +104,7 @@ describe("the range of a download", () => {
     }
   })
 
-  it("is refused if the file is younger than If-Unmodified-Since, unless If-Match or an invalid date says otherwise", () => {
+  it("a download is refused if the file is younger than If-Unmodified-Since, unless If-Match or an invalid date says otherwise", () => {
     assert.deepStrictEqual(wanted({ "if-unmodified-since": earlier }), other)
     assert.deepStrictEqual(wanted({ "if-unmodified-since": uploaded }), whole)
     assert.deepStrictEqual(wanted({ "if-unmodified-since": later }), whole)
@@ -114,13 +114,13 @@ describe("the range of a download", () => {
     }
   })
 
-  it("is nothing if the file is no younger than If-Modified-Since, unless If-None-Match says otherwise", () => {
+  it("a download has no body if the file is no younger than If-Modified-Since, unless If-None-Match says otherwise", () => {
     assert.deepStrictEqual(wanted({ "if-modified-since": uploaded }), nothing)
     assert.deepStrictEqual(wanted({ "if-modified-since": earlier }), whole)
     assert.deepStrictEqual(wanted({ "if-modified-since": uploaded, "if-none-match": `"other"` }), whole)
   })
 
-  it("is a part if If-Range has the date of the upload", () => {
+  it("a download is a part if If-Range has the date of the upload", () => {
     assert.deepStrictEqual(wanted({ range: "bytes=0-1", "if-range": uploaded }), part(0, 2))
     assert.deepStrictEqual(wanted({ range: "bytes=0-1", "if-range": later }), whole)
   })
@@ -129,7 +129,7 @@ describe("the range of a download", () => {
 const characters = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 0x10_ffff })))
 
 describe("the filename of a download", () => {
-  it("is offered in ASCII and in UTF-8", () => {
+  it("the filename of a download is sent in ASCII and in UTF-8", () => {
     assert.strictEqual(
       contentDisposition("a b.txt"),
       `attachment; filename="a b.txt"; filename*=UTF-8''a%20b.txt`
@@ -147,7 +147,7 @@ describe("the filename of a download", () => {
     assert.include(contentDisposition("100%22"), `filename="100_22"; filename*=UTF-8''100%2522`)
   })
 
-  it.prop("is one header line of ASCII that decodes to the name", [characters], ([codes]) => {
+  it.prop("the filename of a download is one ASCII line that decodes to it", [characters], ([codes]) => {
     const name = cleanFilename(String.fromCodePoint(...codes))
     const header = contentDisposition(name)
     assert.match(header, /^attachment; filename="[^"\\%/]*"; filename\*=UTF-8''[\w%!#$&+.^`|~-]*$/)

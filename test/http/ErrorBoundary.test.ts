@@ -8,7 +8,7 @@ const Line = Schema.Struct({ annotations: Schema.Record(Schema.String, Schema.Un
 const decodeLine = Schema.decodeUnknownSync(Schema.fromJsonString(Line))
 
 describe("logFailure", () => {
-  it.effect("logs what a provider said, and what to check, which no client reads", () =>
+  it.effect("logFailure logs the provider's message and a remedy, which no client reads", () =>
     Effect.gen(function* () {
       const failure = new ModelFailure({
         reason: "misconfigured",

@@ -61,7 +61,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The body of a request", (
     )
   }
 
-  it.effect("is refused while it is read, once it nests too deep", () =>
+  it.effect("a request body is refused while it is read, once it nests too deep", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const client = yield* openRaw(url)

@@ -160,7 +160,7 @@ layer(Layer.mergeAll(TestDatabase.clone, NodeFileSystem.layer), { excludeTestSer
   "metrics of a process",
   (it) => {
     it.effect(
-      "are served on a port of their own and, with the token, on the service's port, and feed the dashboard",
+      "the metrics of a process are served on a port of their own and, with the token, on the service's port, and feed the dashboard",
       () =>
         Effect.gen(function* () {
           const port = yield* freePort
@@ -331,7 +331,7 @@ const familyOf = (name: string): string => name.replace(/_(bucket|sum|count)$/, 
 layer(TestApp.layer({ observability: { metricsToken: Redacted.make(token) } }), {
   excludeTestServices: true
 })("/metrics with a token", (it) => {
-  it.effect("is served with the token and refused without it", () =>
+  it.effect("/metrics is served with the token and refused without it", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       assert.strictEqual((yield* call(`${url}/metrics`, { key: token })).status, 200)
@@ -367,7 +367,7 @@ layer(TestApp.layer({ observability: { metricsToken: Redacted.make(token) } }), 
 })
 
 layer(TestApp.layer(), { excludeTestServices: true })("/metrics without a token", (it) => {
-  it.effect("is an unknown route", () =>
+  it.effect("/metrics without a configured token is an unknown route", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const one = yield* call(`${url}/metrics`, { key: alice.key })

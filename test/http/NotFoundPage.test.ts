@@ -14,7 +14,7 @@ const ask = Effect.fnUntraced(function* (path: string, method = "GET", accepted 
 layer(TestApp.layer({ console: { basePath: "/parley/" } }), { excludeTestServices: true })(
   "an unknown path",
   (it) => {
-    it.effect("is a page for a browser, with a link home and the status 404", () =>
+    it.effect("an unknown path is a page for a browser, with a link home and the status 404", () =>
       Effect.gen(function* () {
         for (const path of ["/nope", "/v1x", "/conversations/a/b/c", "/assets/nothing.js"]) {
           const reply = yield* ask(path)
@@ -32,7 +32,7 @@ layer(TestApp.layer({ console: { basePath: "/parley/" } }), { excludeTestService
       })
     )
 
-    it.effect("is JSON below an interface, for other methods, and for clients that don't accept HTML", () =>
+    it.effect("an unknown path is JSON below an interface, and for clients that don't accept HTML", () =>
       Effect.gen(function* () {
         for (const path of ["/v1/nope", "/openai/v1/nope", "/openai/nope", "/admin/nope", "/console/nope"]) {
           assert.strictEqual(errorOf(yield* ask(path), 404).code, "route_not_found", path)
@@ -44,7 +44,7 @@ layer(TestApp.layer({ console: { basePath: "/parley/" } }), { excludeTestService
       })
     )
 
-    it.effect("of OpenAI's usage names where usage is shown", () =>
+    it.effect("an unknown path of OpenAI's usage names where usage is shown", () =>
       Effect.gen(function* () {
         for (const path of ["/v1/organization/usage/completions", "/openai/v1/organization/costs"]) {
           assert.include(errorOf(yield* ask(path), 404).message, "parley usage", path)

@@ -44,7 +44,7 @@ layer(administered, { excludeTestServices: true })("Projects that only administr
     { role: "organization_admin", may: true },
     { role: "admin", may: true },
     { role: "owner", may: true }
-  ])("are created by a user with the role $role: $may", ({ may, role }) =>
+  ])("a project is created by a user with the role $role: $may", ({ may, role }) =>
     Effect.gen(function* () {
       const user = yield* someMember(yield* someOrganization)
       yield* setRole(user.id, role)
@@ -54,7 +54,7 @@ layer(administered, { excludeTestServices: true })("Projects that only administr
     })
   )
 
-  it.effect("need `create_projects` and `projects` in the plan besides", () =>
+  it.effect("creating a project needs `create_projects` and `projects` in the plan", () =>
     Effect.gen(function* () {
       const organization = yield* someOrganization
       const user = yield* someMember(organization)
@@ -79,7 +79,7 @@ layer(Layer.unwrap(Effect.map(plansFile(plans), (plansFile) => TestApp.layer({ p
   excludeTestServices: true,
   timeout: 300_000
 })("What the web application shows as permitted", (it) => {
-  it.effect("is what plan and role permit", () =>
+  it.effect("the permissions in the web application are what plan and role permit", () =>
     Effect.gen(function* () {
       const tenant = yield* someTenant
       const { headers } = yield* someone("member", tenant)

@@ -187,7 +187,7 @@ layer(TestApp.layer({ projects: { ownedMax: 3 } }), { excludeTestServices: true 
     })
   )
 
-  it.effect("at once a user can't create more projects than one user may own", () =>
+  it.effect("concurrent requests of a user can't create more projects than one user may own", () =>
     Effect.gen(function* () {
       const user = yield* someMember(yield* someOrganization)
       const replies = yield* Effect.all(

@@ -99,7 +99,7 @@ const securityOf = ({ headers }: Reply) => [
 ]
 
 layer(TestApp.layer(), { excludeTestServices: true })("The reference page", (it) => {
-  it.effect("is served with a policy that allows scripts and requests of its own origin only", () =>
+  it.effect("the reference page has a policy that allows scripts and requests of its own origin only", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       for (const method of ["GET", "HEAD"]) {
@@ -112,7 +112,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The reference page", (it)
     })
   )
 
-  it.effect("loads one script, by a relative address, and nothing from another host", () =>
+  it.effect("the reference page loads one script, by a relative address, and nothing of other hosts", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       const { text } = yield* call(`${url}/docs`, {})
@@ -133,7 +133,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The reference page", (it)
     })
   )
 
-  it.effect("answers 304 for its script until it changes", () =>
+  it.effect("the script of the reference page is answered by 304 until it changes", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       const script = yield* scriptOf(url)
@@ -161,7 +161,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The reference page", (it)
     })
   )
 
-  it.effect("has every element that its script uses", () =>
+  it.effect("the reference page has every element that its script uses", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       const { text } = yield* scriptOf(url)
@@ -175,7 +175,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The reference page", (it)
     })
   )
 
-  it.effect("asks for a key, does not store it, and passes the document to Scalar", () =>
+  it.effect("the reference page asks for a key, does not store it, and passes the document to Scalar", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const { location, part, requests, shown, submit } = yield* openOn((yield* scriptOf(url)).text, url)
@@ -200,7 +200,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The reference page", (it)
     })
   )
 
-  it.effect("configures Scalar with the URL below the prefix, an example, and no fonts", () =>
+  it.effect("the reference page configures Scalar with the URL, an example, and no fonts", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const { shown, submit } = yield* openOn((yield* scriptOf(url)).text, url)
@@ -224,7 +224,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The reference page", (it)
     })
   )
 
-  it.effect("reports a failing or unreachable service and an unexpected answer", () =>
+  it.effect("the reference page reports a failing or unreachable service and an unexpected answer", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       const { text } = yield* scriptOf(url)
@@ -245,7 +245,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The reference page", (it)
 layer(TestApp.layer({ http: { openapiPublic: true } }), { excludeTestServices: true })(
   "The reference page of an open document",
   (it) => {
-    it.effect("shows a public document without asking for a key", () =>
+    it.effect("the reference page shows a public document without asking for a key", () =>
       Effect.gen(function* () {
         const { url } = yield* TestApp
         const { part, requests, shown } = yield* openOn((yield* scriptOf(url)).text, url)

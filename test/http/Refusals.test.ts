@@ -192,7 +192,7 @@ layer(TestApp.layer(limits), { excludeTestServices: true })("bytes that are no r
     }).pipe(Effect.scoped)
   )
 
-  it.effect("are refused for long chunk extensions", () =>
+  it.effect("long chunk extensions are refused", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const client = yield* openRaw(url)
@@ -219,7 +219,7 @@ layer(TestApp.layer(limits), { excludeTestServices: true })("bytes that are no r
     }).pipe(Effect.scoped)
   )
 
-  it.effect("don't change a response that was finished before them", () =>
+  it.effect("malformed bytes don't change a response that was finished before them", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       const client = yield* openRaw(url)
@@ -282,7 +282,7 @@ layer(TestApp.layer(limits), { excludeTestServices: true })("bytes that are no r
     }).pipe(Effect.scoped)
   )
 
-  it.effect("that ask to upgrade the protocol are handled like any other request", () =>
+  it.effect("a request to upgrade the protocol is handled like any other request", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const model = yield* ScriptedModel

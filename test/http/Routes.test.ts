@@ -17,7 +17,7 @@ describe("The path of the second profile", () => {
     ["POST", "/v1/openai/chat/completions/", "/openai/v1/chat/completions/"],
     ["POST", "/openai/v1/openai/v1/chat/completions", "/openai/v1/chat/completions"],
     ["GET", "/v1/responses/resp_A", "/openai/v1/responses/resp_A"]
-  ])("for %s %s is %s", (method, path, expected) => {
+  ])("the path of the second profile for %s %s is %s", (method, path, expected) => {
     assert.strictEqual(profilePathFor(method, path, known), expected)
   })
 
@@ -27,11 +27,11 @@ describe("The path of the second profile", () => {
     ["POST", "/openai/responses"],
     ["GET", "/v1/models"],
     ["GET", "/"]
-  ])("for %s %s is unknown: it isn't the one that is meant", (method, path) => {
+  ])("the path of the second profile for %s %s is unknown", (method, path) => {
     assert.isNull(profilePathFor(method, path, known))
   })
 
-  it("is what an unknown route points to", () => {
+  it("an unknown route names the path of the second profile", () => {
     const { body } = unknownRoute("POST", "/v1/chat/completions", "/openai/v1/chat/completions")
     assert.strictEqual(
       body.message,

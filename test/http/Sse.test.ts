@@ -30,7 +30,7 @@ const dataOf = (text: string): string => {
 }
 
 describe("Sse.frame", () => {
-  it("puts the sequence number after the type in every kind of event", () => {
+  it("Sse.frame puts the sequence number after the type in every kind of event", () => {
     const error = errorEvent({ type: "server_error", code: "generation_failed", message: "m", param: "" })
     for (const event of [delta("a"), error]) {
       const data: unknown = JSON.parse(dataOf(frame(event, 7)))
@@ -39,7 +39,7 @@ describe("Sse.frame", () => {
   })
 
   it.effect.prop(
-    "survives any text, and the prepared template of a delta equals the schema's encoding",
+    "Sse.frame survives any text, and the template of a delta equals the schema's encoding",
     [Text, Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1e9 }))],
     ([value, sequenceNumber]) =>
       Effect.gen(function* () {
@@ -52,7 +52,7 @@ describe("Sse.frame", () => {
   )
 
   it.effect.prop(
-    "writes the beginning of every response as the schema encodes it",
+    "Sse.frame writes the beginning of every response as the schema encodes it",
     [Text, Schema.Boolean, Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1e9 }))],
     ([value, flag, number]) =>
       Effect.gen(function* () {
@@ -91,7 +91,7 @@ describe("Sse.frame", () => {
       })
   )
 
-  it.effect.prop("survives any text in every other kind of event", [Text], ([value]) =>
+  it.effect.prop("Sse.frame survives any text in every other kind of event", [Text], ([value]) =>
     Effect.gen(function* () {
       const text = textOf(value)
       const events: ReadonlyArray<EventBody> = [

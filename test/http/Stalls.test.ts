@@ -96,7 +96,7 @@ const appLayer = TestApp.layerWith(
 )
 
 layer(appLayer, { excludeTestServices: true })("a client that doesn't read", (it) => {
-  it.effect("is disconnected during a stream: the model call ends, and the conversation is released", () =>
+  it.effect("a client that doesn't read a stream is disconnected, and its conversation is released", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const model = yield* ScriptedModel
@@ -131,7 +131,7 @@ layer(appLayer, { excludeTestServices: true })("a client that doesn't read", (it
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is disconnected during JSON documents", () =>
+  it.effect("a client that doesn't read JSON documents is disconnected", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const client = yield* openRaw(url, { reading: false })
@@ -140,7 +140,7 @@ layer(appLayer, { excludeTestServices: true })("a client that doesn't read", (it
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is disconnected during a download; one that reads slowly is not", () =>
+  it.effect("a client that doesn't read a download is disconnected, and a slow one is not", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const id = yield* upload
@@ -155,7 +155,7 @@ layer(appLayer, { excludeTestServices: true })("a client that doesn't read", (it
     }).pipe(Effect.scoped)
   )
 
-  it.effect("differs from one that reads a single long write slowly", () =>
+  it.effect("a client that reads a single long write slowly is not disconnected", () =>
     Effect.gen(function* () {
       const url = yield* oneWriteServer
       const slow = yield* openRaw(url, { reading: false })

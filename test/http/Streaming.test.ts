@@ -34,7 +34,7 @@ const readUntil = (reader: ReadableStreamDefaultReader<Uint8Array>, met: (text: 
 const settings = { stream: { beginSeconds: 0.2, keepaliveSeconds: 0.1 } }
 
 layer(TestApp.layer(settings), { excludeTestServices: true })("a stream", (it) => {
-  it.effect("begins at the first output", () =>
+  it.effect("a stream begins at the first output", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const model = yield* ScriptedModel
@@ -58,7 +58,7 @@ layer(TestApp.layer(settings), { excludeTestServices: true })("a stream", (it) =
     })
   )
 
-  it.effect("sends keepalive comments while the model is silent, and then ends with an error event", () =>
+  it.effect("a stream of a silent model has keepalive comments, and ends with an error event", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const model = yield* ScriptedModel
@@ -83,7 +83,7 @@ layer(TestApp.layer(settings), { excludeTestServices: true })("a stream", (it) =
     })
   )
 
-  it.effect("for clients of Anthropic has pings while the model thinks what isn't shown", () =>
+  it.effect("a stream for clients of Anthropic has pings while the model's thinking is hidden", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const model = yield* ScriptedModel
@@ -109,7 +109,7 @@ layer(TestApp.layer(settings), { excludeTestServices: true })("a stream", (it) =
     })
   )
 
-  it.effect("does not time out a slow JSON answer", () =>
+  it.effect("a slow JSON answer does not time out", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const model = yield* ScriptedModel
@@ -130,7 +130,7 @@ layer(TestApp.layer(settings), { excludeTestServices: true })("a stream", (it) =
 })
 
 layer(TestApp.layer(), { excludeTestServices: true })("a disconnect of the client", (it) => {
-  it.effect.each([true, false])("ends the model's stream and leaves no turn, with stream: %s", (stream) =>
+  it.effect.each([true, false])("a disconnect ends the model's stream and stores no turn (%s)", (stream) =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const model = yield* ScriptedModel
@@ -172,7 +172,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("a disconnect of the clien
     })
   )
 
-  it.effect("releases the conversation at once", () =>
+  it.effect("a disconnect releases the conversation at once", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const model = yield* ScriptedModel
@@ -237,7 +237,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("turns of one conversation
 layer(TestApp.layer({ conversations: { turnWaitSeconds: 0.2 } }), { excludeTestServices: true })(
   "a conversation that is busy",
   (it) => {
-    it.effect("answers 503 after the longest wait", () =>
+    it.effect("a busy conversation answers 503 after the longest wait", () =>
       Effect.gen(function* () {
         const app = yield* TestApp
         const model = yield* ScriptedModel

@@ -34,7 +34,7 @@ const pass = (pieces: number) =>
   )
 
 describe("transfers", () => {
-  it.live("have their buffers collected as they go on, each time that so many bytes of all have passed", () =>
+  it.live("the buffers of transfers are collected each time that so many bytes have passed", () =>
     Effect.gen(function* () {
       const { seen } = yield* forcedCollections
       for (const pieces of [9, 15, 7, 1]) assert.strictEqual(yield* pass(pieces), pieces * piece.length)

@@ -60,7 +60,7 @@ const places = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maxi
 
 describe("an upload form", () => {
   it.prop(
-    "parses the same however it is split: any bytes, any name, any purpose, in any order",
+    "an upload form parses the same however it is split, with any name and purpose, in any order",
     [bytes, characters, characters, places, Schema.Boolean, Schema.Boolean],
     ([content, nameCodes, purposeCodes, cuts, fileFirst, extended]) => {
       const name = cleanFilename(String.fromCodePoint(...nameCodes))
@@ -87,7 +87,7 @@ describe("an upload form", () => {
     }
   )
 
-  it("needs no purpose, no content type, only an empty name, and ignores parts that it doesn't know", () => {
+  it("an upload form needs no purpose and no content type, and may have unknown parts", () => {
     const plain = read(
       bodyOf([part(`name=file; filename=""`, "abc"), part(`name="more"; filename="m"`, "x".repeat(100_000))])
     )
@@ -101,7 +101,7 @@ describe("an upload form", () => {
     })
   })
 
-  it("refuses a text in place of a file, and says how curl sends a file", () => {
+  it("an upload form refuses a text in place of a file, and says how curl sends a file", () => {
     const { problem } = read(bodyOf([part(`name="file"`, "report.pdf")]))
     assert.deepStrictEqual(problem, [
       "file",
@@ -109,7 +109,7 @@ describe("an upload form", () => {
     ])
   })
 
-  it("may let the file expire from an hour to thirty days after the upload", () => {
+  it("an upload form may let the file expire from an hour to thirty days after the upload", () => {
     const seconds = (text: string) => part(`name="expires_after[seconds]"`, text)
     const anchor = part(`name="expires_after[anchor]"`, "created_at")
     for (const given of ["3600", "2592000"]) {
@@ -136,7 +136,7 @@ describe("an upload form", () => {
     )
   })
 
-  it("may have an empty file, a preamble and an epilogue", () => {
+  it("an upload form may have an empty file, a preamble and an epilogue", () => {
     const body = Buffer.concat([
       Buffer.from("preamble\r\n"),
       bodyOf([file("")]),
@@ -148,7 +148,7 @@ describe("an upload form", () => {
     }
   })
 
-  it("removes deceptive characters from the filename", () => {
+  it("an upload form removes deceptive characters from the filename", () => {
     const { filename } = read(bodyOf([file("x", "a\u202etxt.exe%0D%0A")]))
     assert.strictEqual(filename, "atxt.exe")
   })
@@ -203,7 +203,7 @@ describe("an upload form", () => {
     })
   }
 
-  it("without a boundary in its content type is refused at once", () => {
+  it("an upload form without a boundary in its content type is refused at once", () => {
     const { problem } = read(
       Buffer.from(""),
       [],

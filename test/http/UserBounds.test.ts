@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { makePace } from "../../src/http/UserBounds.ts"
 
 describe("makePace", () => {
-  it("lets the requests of five seconds through at once, spaces the others, and refuses what would wait too long", () => {
+  it("makePace admits the requests of five seconds at once, spaces others, and refuses long waits", () => {
     const wait = makePace(60, 2)
     const waits = Array.from({ length: 9 }, () => wait("alice", 1_000))
     assert.deepStrictEqual(waits, [-4, -3, -2, -1, 0, 1, 2, 3, 3])

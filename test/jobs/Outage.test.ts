@@ -137,7 +137,7 @@ layer(appLayer(shortLease), { excludeTestServices: true })(
   (it) => {
     for (const when of ["before", "after"] as const) {
       it.effect(
-        `is made, or fails as database_unavailable, whichever of its statements fails (${when})`,
+        `a background response completes, or fails as database_unavailable, whichever of its statements fails (${when})`,
         () =>
           Effect.gen(function* () {
             const faults = yield* SqlFaults
@@ -158,7 +158,7 @@ layer(appLayer(shortLease), { excludeTestServices: true })(
           })
       )
 
-      it.effect(`is ended once after a crash, whichever statement of that fails (${when})`, () =>
+      it.effect(`a background response ends once after a crash, whichever statement fails (${when})`, () =>
         Effect.gen(function* () {
           const faults = yield* SqlFaults
           const sql = yield* Observer
@@ -181,7 +181,7 @@ layer(appLayer(shortLease), { excludeTestServices: true })(
 layer(appLayer({}), { excludeTestServices: true })(
   "A response in the background that the database leaves in its middle",
   (it) => {
-    it.effect("fails as database_unavailable when the database comes back", () =>
+    it.effect("a background response fails as database_unavailable when the database comes back", () =>
       Effect.gen(function* () {
         const faults = yield* SqlFaults
         const model = yield* ScriptedModel

@@ -38,7 +38,7 @@ const survives = Effect.fnUntraced(function* <R>(
 })
 
 layer(shared)("A sweep whose statement the database refuses", (it) => {
-  it.effect("of conversations goes on in its next round", () =>
+  it.effect("a failed sweep of conversations goes on in its next round", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const user = yield* someUser
@@ -48,7 +48,7 @@ layer(shared)("A sweep whose statement the database refuses", (it) => {
     })
   )
 
-  it.effect("of sign-ins goes on in its next round", () =>
+  it.effect("a failed sweep of sign-ins goes on in its next round", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* sql`INSERT INTO sign_in_attempts (subject, level, charged_at, blocked_until)

@@ -62,7 +62,7 @@ describe("settings that are left out", () => {
     })
   )
 
-  it.effect("may also be empty or blank", () =>
+  it.effect("settings that are left out may also be empty or blank", () =>
     Effect.gen(function* () {
       const blank = Object.fromEntries(rows.map(({ name }, index) => [name, index % 2 === 0 ? "" : "  "]))
       assert.deepStrictEqual(yield* settingsOf(blank), yield* settingsOf({}))
@@ -200,7 +200,7 @@ describe("settings that are given", () => {
   )
 
   it.effect.prop(
-    "are whole numbers within their bounds, or a problem that names them",
+    "numbers among the settings are whole and within their bounds, or a named problem",
     [Schema.Int.check(Schema.isBetween({ minimum: -10, maximum: 80_000 }))],
     ([port]) =>
       Effect.gen(function* () {
@@ -315,7 +315,7 @@ describe("what is seen of a URL", () => {
     ["models.example/v1?key=1", "models.example/v1?<redacted>"],
     ["https://user:pw@models.example/v1?key=1", "https://<redacted>@models.example/v1?<redacted>"]
   ] as const) {
-    it.effect(`is ${seen}`, () =>
+    it.effect(`the problem of a URL shows ${seen}`, () =>
       Effect.gen(function* () {
         const [problem] = yield* problemsOf({ OPENAI_BASE_URL: text })
         assert.strictEqual(problem.seen, JSON.stringify(seen))
@@ -325,7 +325,7 @@ describe("what is seen of a URL", () => {
 })
 
 describe("problems", () => {
-  it.effect("are told all at once, each with name, what was seen, what is allowed and an example", () =>
+  it.effect("problems of settings are reported all at once, with name, value, rule and example", () =>
     Effect.gen(function* () {
       const error: SettingsInvalid = yield* Effect.flip(
         settingsOf({ PORT: "abc", PARLEY_LOG_LEVEL: "loud", PARLEY_ADMIN_KEY: "short", PGHOST: "db" })
@@ -494,7 +494,7 @@ describe("secrets in files", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("must not be given twice", () =>
+  it.effect("a secret must not be given twice", () =>
     Effect.gen(function* () {
       const path = yield* fileWith("postgres://127.0.0.1/parley")
       const problems = yield* problemsOf({
@@ -510,7 +510,7 @@ describe("secrets in files", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("are a problem when the file is missing, empty, too long or wrong", () =>
+  it.effect("a secret is a problem when its file is missing, empty, too long or wrong", () =>
     Effect.gen(function* () {
       const contents = ["", " \n ", "x".repeat(70_000), "hunter2"]
       const paths = [yield* Effect.forEach(contents, fileWith), "/no/such/file", tmpdir()].flat()
@@ -525,7 +525,7 @@ describe("secrets in files", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("are not known for what is no secret", () =>
+  it.effect("a file is not read for a setting that is no secret", () =>
     Effect.gen(function* () {
       const path = yield* fileWith("debug")
       const env = { PARLEY_LOG_LEVEL_FILE: path }
@@ -536,7 +536,7 @@ describe("secrets in files", () => {
 })
 
 describe("unknownVariables", () => {
-  it.effect("are those that begin like a setting and are none", () =>
+  it.effect("unknownVariables are those that begin like a setting and are none", () =>
     Effect.gen(function* () {
       const known = rows.flatMap(({ name, secret }) => (secret ? [name, `${name}_FILE`] : [name]))
       const env = Object.fromEntries(
@@ -561,7 +561,7 @@ describe("unknownVariables", () => {
     })
   )
 
-  it.effect("are told along with the problems, which they may explain", () =>
+  it.effect("unknownVariables are reported with the problems, which they may explain", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(
         settingsOf({ PORT: "x", PARLEY_DATABSE_URL: "postgres://hunter2@db/" })
@@ -577,7 +577,7 @@ describe("unknownVariables", () => {
 })
 
 describe("the table", () => {
-  it("has a name for one row only, and defaults and examples that are allowed", () => {
+  it("the table of settings has unique names, and allowed defaults and examples", () => {
     assert.strictEqual(new Set(rows.map(({ name }) => name)).size, rows.length)
     // Its example is a file that exists on no machine.
     for (const row of rows.filter(({ name }) => !/^PARLEY_(MODELS|PLANS)_FILE$/.test(name))) {
@@ -586,7 +586,7 @@ describe("the table", () => {
     }
   })
 
-  it("says of every limit in which unit it is", () => {
+  it("the table of settings names the unit of every limit", () => {
     const limits = rows.filter(
       (row) => row.allowed.startsWith("a whole number") && !row.name.endsWith("PORT")
     )
@@ -597,7 +597,7 @@ describe("the table", () => {
       )
   })
 
-  it.effect("is what config print shows, without any secret", () =>
+  it.effect("the table of settings is what config print shows, without any secret", () =>
     Effect.gen(function* () {
       const described = describeSettings(yield* settingsOf({ OPENAI_API_KEY: "hunter2", PORT: "4000" }))
       assert.deepStrictEqual(

@@ -7,13 +7,13 @@ const isIssuer = Schema.is(issuer)
 const isGroupRules = Schema.is(groupRules)
 
 describe("the issuer", () => {
-  it("is an https URL, kept as it is written", () => {
+  it("an issuer is an https URL, kept as it is written", () => {
     for (const url of ["https://login.example.com", "https://login.example.com/realms/main/"]) {
       assert.strictEqual(Schema.decodeSync(issuer)(url), url)
     }
   })
 
-  it("may speak http on loopback only", () => {
+  it("an issuer may use http on loopback only", () => {
     for (const host of ["localhost", "localhost:8080", "127.0.0.1:9000", "127.1.2.3", "[::1]:9000"]) {
       assert.isTrue(isIssuer(`http://${host}/issuer`), host)
     }
@@ -28,7 +28,7 @@ describe("the issuer", () => {
     }
   })
 
-  it("is the name of the provider, and not the address of its description", () => {
+  it("an issuer is the name of the provider, and not the address of its description", () => {
     for (const url of [
       "https://login.example.com/.well-known/openid-configuration",
       "https://login.example.com?tenant=1",
@@ -62,7 +62,7 @@ describe("the rules about groups", () => {
     )
   })
 
-  it("are refused with the number of the entry and what is wrong with it", () => {
+  it("wrong rules about groups are refused with the number and the fault of the entry", () => {
     for (const [text, problem] of [
       ["", "it holds no entry"],
       ["staff", "entry 1 has no = between a group and an organization"],

@@ -14,7 +14,7 @@ describe("a share", () => {
     ["12.5%", 0.125],
     ["100%", 1]
   ] as const) {
-    it(`is ${value} for ${text}`, () => {
+    it(`a share is ${value} for ${text}`, () => {
       assert.deepStrictEqual(Schema.decodeOption(share)(text), Option.some(value))
     })
   }
@@ -32,7 +32,7 @@ describe("origins", () => {
     ["https://b\u00fccher.example", ["https://xn--bcher-kva.example"]],
     ["chrome-extension://abc", ["chrome-extension://abc"]]
   ] as const) {
-    it(`are ${value.join(" and ") || "none"} for ${text}`, () => {
+    it(`the origins are ${value.join(" and ") || "none"} for ${text}`, () => {
       assert.deepStrictEqual(Schema.decodeOption(origins)(text), Option.some(value))
     })
   }
@@ -50,14 +50,14 @@ describe("origins", () => {
     "https://app.example.com, *",
     ","
   ]) {
-    it(`are not ${text}`, () => {
+    it(`the origins refuse ${text}`, () => {
       assert.isTrue(Option.isNone(Schema.decodeOption(origins)(text)))
     })
   }
 })
 
 describe("pairs", () => {
-  it("are decoded, and may have blanks around them, and an equals sign in a value", () => {
+  it("pairs may have blanks around them, and an equals sign in a value", () => {
     assert.deepStrictEqual(
       pairsIn(" authorization = Bearer%20a%2Cb== , x-other=%C3%A9,,"),
       Option.some([
@@ -78,7 +78,7 @@ describe("pairs", () => {
     }
   )
 
-  it("are no headers with a line end in them", () => {
+  it("pairs with a line end are no headers", () => {
     assert.isFalse(isHeaderList("a=b%0d%0ac"))
     assert.isFalse(isHeaderList("a b=c"))
     assert.isTrue(isHeaderList("a=b%20c,d="))
