@@ -148,7 +148,7 @@ layer(shared, { excludeTestServices: true })("When the connection breaks at any 
     )
   }
 
-  it.effect("and the row of a new conversation can't be written, its turn can't be stored", () =>
+  it.effect("a turn can't be stored where the row of its new conversation can't be written", () =>
     Effect.gen(function* () {
       const conversations = yield* Conversations
       const faults = yield* SqlFaults

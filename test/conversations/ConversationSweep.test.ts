@@ -22,7 +22,7 @@ const age = Effect.fnUntraced(function* (id: ConversationId, hours: number) {
 layer(Layer.provideMerge(conversationsWith(), TestDatabase.layer))(
   "Conversations that were never used",
   (it) => {
-    it.effect("are deleted after a day, and no others", () =>
+    it.effect("conversations that were never used are deleted after a day, and no others", () =>
       Effect.gen(function* () {
         const conversations = yield* Conversations
         const sql = yield* SqlClient.SqlClient
@@ -47,7 +47,7 @@ layer(Layer.provideMerge(conversationsWith(), TestDatabase.layer))(
       })
     )
 
-    it.effect("are deleted when the service starts", () =>
+    it.effect("conversations that were never used are deleted when the service starts", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const user = yield* someUser
@@ -76,7 +76,7 @@ const idsOf = Effect.fnUntraced(function* (user: string) {
 const unswept = conversationsWith({ retentionDays: 0 })
 
 layer(Layer.provideMerge(unswept, TestDatabase.layer))("Conversations that are old", (it) => {
-  it.effect("are deleted with their turns after the retention, but for those that are held", () =>
+  it.effect("old conversations are deleted with their turns after the retention, unless held", () =>
     Effect.gen(function* () {
       const conversations = yield* Conversations
       const sql = yield* SqlClient.SqlClient
@@ -106,7 +106,7 @@ layer(Layer.provideMerge(unswept, TestDatabase.layer))("Conversations that are o
     })
   )
 
-  it.effect("are deleted in steps of bounded size, one long conversation whole", () =>
+  it.effect("old conversations are deleted in steps of bounded size, one long conversation whole", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const user = yield* someUser
@@ -122,7 +122,7 @@ layer(Layer.provideMerge(unswept, TestDatabase.layer))("Conversations that are o
   )
 
   it.effect(
-    "are deleted when the service starts, unless the retention is 0, and are counted until then",
+    "old conversations are deleted when the service starts, but not with a retention of 0, and are counted",
     () =>
       Effect.gen(function* () {
         const user = yield* someUser

@@ -17,7 +17,7 @@ import {
 } from "./fixtures.ts"
 
 layer(Layer.provideMerge(conversationsWith(), TestDatabase.layer))("Conversations", (it) => {
-  it.effect("keeps what was said, and its system message, in order", () =>
+  it.effect("Conversations keeps turns and their system message in order", () =>
     Effect.gen(function* () {
       const conversations = yield* Conversations
       const user = yield* someUser
@@ -43,7 +43,7 @@ layer(Layer.provideMerge(conversationsWith(), TestDatabase.layer))("Conversation
     })
   )
 
-  it.effect("keeps the system message of the first turn only", () =>
+  it.effect("Conversations keeps the system message of the first turn only", () =>
     Effect.gen(function* () {
       const conversations = yield* Conversations
       const user = yield* someUser
@@ -54,7 +54,7 @@ layer(Layer.provideMerge(conversationsWith(), TestDatabase.layer))("Conversation
     })
   )
 
-  it.effect("takes the system message of the first turn that is stored, however late it comes", () =>
+  it.effect("Conversations takes the system message of the first stored turn, however late it comes", () =>
     Effect.gen(function* () {
       const conversations = yield* Conversations
       const user = yield* someUser
@@ -65,7 +65,7 @@ layer(Layer.provideMerge(conversationsWith(), TestDatabase.layer))("Conversation
     })
   )
 
-  it.effect("shows a conversation to its user only", () =>
+  it.effect("Conversations shows a conversation to its user only", () =>
     Effect.gen(function* () {
       const conversations = yield* Conversations
       const [owner, other] = [yield* someUser, yield* someUser]
@@ -90,7 +90,7 @@ layer(Layer.provideMerge(conversationsWith(), TestDatabase.layer))("Conversation
     })
   )
 
-  it.effect("finds items by id for their user only", () =>
+  it.effect("Conversations finds items by id for their user only", () =>
     Effect.gen(function* () {
       const conversations = yield* Conversations
       const [owner, other] = [yield* someUser, yield* someUser]
@@ -106,7 +106,7 @@ layer(Layer.provideMerge(conversationsWith(), TestDatabase.layer))("Conversation
     })
   )
 
-  it.effect("refuses references to more than a request could bring itself, before any of it is read", () =>
+  it.effect("Conversations refuses references to more than a request could hold, before reading it", () =>
     Effect.gen(function* () {
       const conversations = yield* Conversations
       const { bodyBytesMax } = testConfig().http
@@ -120,7 +120,7 @@ layer(Layer.provideMerge(conversationsWith(), TestDatabase.layer))("Conversation
     })
   )
 
-  it.effect("takes an item that was said before, by the same user or another", () =>
+  it.effect("Conversations takes an item again, by the same user or another", () =>
     Effect.gen(function* () {
       const conversations = yield* Conversations
       const [owner, other] = [yield* someUser, yield* someUser]
@@ -145,7 +145,7 @@ layer(Layer.provideMerge(conversationsWith(), TestDatabase.layer))("Conversation
     })
   )
 
-  it.effect("stores text unchanged", () =>
+  it.effect("Conversations stores text unchanged", () =>
     Effect.gen(function* () {
       const conversations = yield* Conversations
       const user = yield* someUser
@@ -159,7 +159,7 @@ layer(Layer.provideMerge(conversationsWith(), TestDatabase.layer))("Conversation
     })
   )
 
-  it.effect("creates hidden conversations for unstored responses", () =>
+  it.effect("Conversations creates hidden conversations for unstored responses", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const id = yield* conversationOf(yield* someUser, [content("one")])

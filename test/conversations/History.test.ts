@@ -46,7 +46,7 @@ const longConversation = Effect.fnUntraced(function* (user: UserId, turns: numbe
 
 layer(Layer.provideMerge(conversationsWith(), TestDatabase.layer))("The history of a conversation", (it) => {
   it.effect.prop(
-    "is the longest run of newest turns that fits, each whole, oldest first",
+    "the history is the longest run of newest turns that fits, each whole, oldest first",
     { tokens: TokensOfTurns, tokensMax: TokensMax },
     ({ tokens, tokensMax }) =>
       Effect.gen(function* () {
@@ -68,7 +68,7 @@ layer(Layer.provideMerge(conversationsWith(), TestDatabase.layer))("The history 
     { arbitrary: { runs: 40 } }
   )
 
-  it.effect("has a bounded number of turns", () =>
+  it.effect("the history has a bounded number of turns", () =>
     Effect.gen(function* () {
       const user = yield* someUser
       const id = yield* longConversation(user, historyTurnsMax + 5)
@@ -78,7 +78,7 @@ layer(Layer.provideMerge(conversationsWith(), TestDatabase.layer))("The history 
     })
   )
 
-  it.effect("shows a turn without items", () =>
+  it.effect("the history shows a turn without items", () =>
     Effect.gen(function* () {
       const user = yield* someUser
       const id = yield* conversationOf(user, [{ ...content("empty"), input: [], output: [] }])
@@ -87,7 +87,7 @@ layer(Layer.provideMerge(conversationsWith(), TestDatabase.layer))("The history 
     })
   )
 
-  it.effect("ends before the open turn, also when somebody else has added one since", () =>
+  it.effect("the history ends before the open turn, also when another turn was added since", () =>
     Effect.gen(function* () {
       const conversations = yield* Conversations
       const sql = yield* SqlClient.SqlClient
@@ -100,7 +100,7 @@ layer(Layer.provideMerge(conversationsWith(), TestDatabase.layer))("The history 
     })
   )
 
-  it.effect("reads no more rows of a long conversation than of a middling one", () =>
+  it.effect("the history reads no more rows of a long conversation than of a middling one", () =>
     Effect.gen(function* () {
       const conversations = yield* Conversations
       const sql = yield* SqlClient.SqlClient

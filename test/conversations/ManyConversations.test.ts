@@ -55,7 +55,7 @@ layer(Layer.provideMerge(ListedConversations.layer, TestDatabase.layer), {
   excludeTestServices: true,
   timeout: 300_000
 })("ten thousand conversations", (it) => {
-  it.effect("are listed in pages along the index, and searched within a bounded time", () =>
+  it.effect("ten thousand conversations are listed in pages and searched within a bounded time", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const conversations = yield* ListedConversations

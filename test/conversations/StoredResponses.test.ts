@@ -41,7 +41,7 @@ const conversationCount = Effect.fnUntraced(function* (id: string) {
 layer(Layer.provideMerge(Layer.merge(conversationsWith(), StoredResponses.layer), TestDatabase.layer))(
   "StoredResponses",
   (it) => {
-    it.effect("shows a response as it was, to its user only", () =>
+    it.effect("StoredResponses shows a response as it was, to its user only", () =>
       Effect.gen(function* () {
         const stored = yield* StoredResponses
         const [owner, other] = [yield* someUser, yield* someUser]
@@ -61,7 +61,7 @@ layer(Layer.provideMerge(Layer.merge(conversationsWith(), StoredResponses.layer)
       })
     )
 
-    it.effect("lists what a response was asked, in pages and in both orders", () =>
+    it.effect("StoredResponses lists the input of a response in pages and in both orders", () =>
       Effect.gen(function* () {
         const stored = yield* StoredResponses
         const user = yield* someUser
@@ -134,7 +134,7 @@ layer(Layer.provideMerge(Layer.merge(conversationsWith(), StoredResponses.layer)
       })
     )
 
-    it.effect("of two requests that continue one response at once, one appends and one gets a branch", () =>
+    it.effect("one of two concurrent requests that continue a response appends, and one gets a branch", () =>
       Effect.gen(function* () {
         const conversations = yield* Conversations
         const user = yield* someUser

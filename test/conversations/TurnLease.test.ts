@@ -39,7 +39,7 @@ const settings = { leaseSeconds: 30, turnWaitSeconds: 30 }
 const shared = Layer.provideMerge(conversationsWith(settings), TestDatabase.layer)
 
 layer(shared, { excludeTestServices: true })("The turn of a conversation", (it) => {
-  it.effect("is had in the order in which it was asked for, within a process", () =>
+  it.effect("the turn of a conversation is given in the order of requests within a process", () =>
     Effect.gen(function* () {
       const conversations = yield* Conversations
       const user = yield* someUser
@@ -64,7 +64,7 @@ layer(shared, { excludeTestServices: true })("The turn of a conversation", (it) 
     })
   )
 
-  it.effect("belongs to one holder at a time, across processes", () =>
+  it.effect("the turn of a conversation belongs to one holder at a time, across processes", () =>
     Effect.gen(function* () {
       const processes = [yield* anotherProcess(settings), yield* anotherProcess(settings)]
       const user = yield* someUser
@@ -94,7 +94,7 @@ layer(shared, { excludeTestServices: true })("The turn of a conversation", (it) 
     })
   )
 
-  it.effect("is refused at once to whoever can't have it, even while it is held", () =>
+  it.effect("the turn of a conversation is refused at once to users without access", () =>
     Effect.gen(function* () {
       const conversations = yield* Conversations
       const [user, other] = [yield* someUser, yield* someUser]
@@ -111,7 +111,7 @@ layer(shared, { excludeTestServices: true })("The turn of a conversation", (it) 
     })
   )
 
-  it.effect("is free again when its holder is interrupted", () =>
+  it.effect("the turn of a conversation is free again when its holder is interrupted", () =>
     Effect.gen(function* () {
       const conversations = yield* Conversations
       const user = yield* someUser
@@ -132,7 +132,7 @@ layer(shared, { excludeTestServices: true })("The turn of a conversation", (it) 
     })
   )
 
-  it.effect("is not held up by a waiter that has gone away", () =>
+  it.effect("the turn of a conversation is not delayed by a waiter that has gone away", () =>
     Effect.gen(function* () {
       const conversations = yield* Conversations
       const process = yield* anotherProcess(settings)
@@ -154,7 +154,7 @@ layer(shared, { excludeTestServices: true })("The turn of a conversation", (it) 
     })
   )
 
-  it.effect("of a new conversation is had only once its creator has given it back", () =>
+  it.effect("the turn of a new conversation is free only once its creator has released it", () =>
     Effect.gen(function* () {
       const conversations = yield* Conversations
       const user = yield* someUser
@@ -174,7 +174,7 @@ layer(shared, { excludeTestServices: true })("The turn of a conversation", (it) 
     })
   )
 
-  it.effect("that has passed to another holder can't be stored by the first", () =>
+  it.effect("a turn whose lease another holder has taken can't be stored by the first", () =>
     Effect.gen(function* () {
       const conversations = yield* Conversations
       const process = yield* anotherProcess(settings)
@@ -197,7 +197,7 @@ layer(shared, { excludeTestServices: true })("The turn of a conversation", (it) 
     })
   )
 
-  it.effect("can be stored although the lease has run out, if nobody has taken it", () =>
+  it.effect("a turn can be stored although its lease has expired, if nobody has taken it", () =>
     Effect.gen(function* () {
       const conversations = yield* Conversations
       const user = yield* someUser
@@ -209,7 +209,7 @@ layer(shared, { excludeTestServices: true })("The turn of a conversation", (it) 
     })
   )
 
-  it.effect("is stored once, however often the same commit is asked for", () =>
+  it.effect("a turn is stored once, however often the same commit is requested", () =>
     Effect.gen(function* () {
       const conversations = yield* Conversations
       const user = yield* someUser
@@ -224,7 +224,7 @@ layer(shared, { excludeTestServices: true })("The turn of a conversation", (it) 
     })
   )
 
-  it.effect("can't be stored after it was given back", () =>
+  it.effect("a turn can't be stored after it was released", () =>
     Effect.gen(function* () {
       const conversations = yield* Conversations
       const user = yield* someUser
@@ -240,7 +240,7 @@ layer(shared, { excludeTestServices: true })("The turn of a conversation", (it) 
 
 layer(TestDatabase.layer, { excludeTestServices: true })("A wait for the turn", (it) => {
   it.effect(
-    "ends with ConversationBusy, behind the same process and behind another, and leaves nothing",
+    "a wait for the turn ends with ConversationBusy in any process, and leaves nothing behind it",
     () =>
       Effect.gen(function* () {
         const holder = yield* anotherProcess({ turnWaitSeconds: 0.2 })
@@ -257,7 +257,7 @@ layer(TestDatabase.layer, { excludeTestServices: true })("A wait for the turn", 
       })
   )
 
-  it.effect("of no length still takes a turn that is free", () =>
+  it.effect("a wait of no length still takes a turn that is free", () =>
     Effect.gen(function* () {
       const conversations = yield* anotherProcess({ turnWaitSeconds: 0 })
       const user = yield* someUser

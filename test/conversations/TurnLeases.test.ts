@@ -28,7 +28,7 @@ const leaseEnd = Effect.fnUntraced(function* (id: ConversationId) {
 })
 
 layer(shared, { excludeTestServices: true })("A held turn", (it) => {
-  it.effect("stays held for longer than one lease", () =>
+  it.effect("a held turn stays held for longer than one lease", () =>
     Effect.gen(function* () {
       const conversations = yield* Conversations
       const process = yield* anotherProcess({ leaseSeconds, turnWaitSeconds: 0 })
@@ -50,7 +50,7 @@ layer(shared, { excludeTestServices: true })("A held turn", (it) => {
     })
   )
 
-  it.effect("that is new is renewed too", () =>
+  it.effect("a new turn is renewed, too", () =>
     Effect.gen(function* () {
       const conversations = yield* Conversations
       const user = yield* someUser
@@ -63,7 +63,7 @@ layer(shared, { excludeTestServices: true })("A held turn", (it) => {
     })
   )
 
-  it.effect("is lost when another holder takes it over", () =>
+  it.effect("a held turn is lost when another holder takes it over", () =>
     Effect.gen(function* () {
       const conversations = yield* Conversations
       const process = yield* anotherProcess({ leaseSeconds: 60 })
@@ -80,7 +80,7 @@ layer(shared, { excludeTestServices: true })("A held turn", (it) => {
     })
   )
 
-  it.effect("is lost when it can't be renewed in time, and not before", () =>
+  it.effect("a held turn is lost when it can't be renewed in time, and not before", () =>
     Effect.gen(function* () {
       const conversations = yield* Conversations
       const faults = yield* SqlFaults
@@ -98,7 +98,7 @@ layer(shared, { excludeTestServices: true })("A held turn", (it) => {
     })
   )
 
-  it.effect("survives an outage that is shorter than the lease", () =>
+  it.effect("a held turn survives an outage that is shorter than the lease", () =>
     Effect.gen(function* () {
       const conversations = yield* Conversations
       const faults = yield* SqlFaults
@@ -114,7 +114,7 @@ layer(shared, { excludeTestServices: true })("A held turn", (it) => {
     })
   )
 
-  it.effect("is not lost by being stored", () =>
+  it.effect("a held turn is not lost by being stored", () =>
     Effect.gen(function* () {
       const conversations = yield* Conversations
       const user = yield* someUser

@@ -38,7 +38,7 @@ it.effect.each([
   })
 )
 
-it.effect("only what happens for a request is traced", () =>
+it.effect("BareTracer traces only what happens for a request", () =>
   Effect.gen(function* () {
     const step = Effect.withSpan(Effect.void, "step")
     const told = yield* ended(Effect.andThen(Effect.withSpan(step, "background"), server(step)))

@@ -53,7 +53,7 @@ const collectorOf = (...statuses: ReadonlyArray<Answer>) => {
 const messages = (logged: ReadonlyArray<string>) => logged.map((line) => String(JSON.parse(line).message))
 
 describe("deliveries to a collector", () => {
-  it.effect("are tried once more, and nobody hears of a blink", () => {
+  it.effect("a failed delivery to a collector is tried once more, and a blink is not logged", () => {
     const { CollectorLayer, deliver, logged, state } = collectorOf(503, 200)
     return Effect.gen(function* () {
       const fiber = yield* Effect.forkChild(deliver("traces"), { startImmediately: true })
@@ -99,7 +99,7 @@ describe("deliveries to a collector", () => {
     }).pipe(Effect.provide(CollectorLayer))
   })
 
-  it.effect("don't wait for the end of an answer, nor hold all of it", () => {
+  it.effect("a delivery doesn't wait for the end of an answer, nor hold all of it", () => {
     const { CollectorLayer, deliver, logged, state } = collectorOf("endless", "unended")
     return Effect.gen(function* () {
       const delivery = yield* deliver("traces")
@@ -117,7 +117,7 @@ describe("deliveries to a collector", () => {
     }).pipe(Effect.provide(CollectorLayer))
   })
 
-  it.effect("are so many at once, and no more are kept", () => {
+  it.effect("a bounded number of deliveries runs at once, and no more are kept", () => {
     const { CollectorLayer, deliver, state } = collectorOf("never")
     return Effect.gen(function* () {
       const begun = yield* Deferred.make<void>()

@@ -116,7 +116,7 @@ const traffic = Effect.fnUntraced(function* (url: string) {
 
 layer(processLayer, { excludeTestServices: true })("telemetry", (it) => {
   it.effect(
-    "has traces, logs and metrics of what happened, and nothing of what was said",
+    "telemetry has traces, logs and metrics of what happened, and nothing of what users and models said",
     () =>
       Effect.gen(function* () {
         const upstream = yield* makeMockModelServer
@@ -158,7 +158,7 @@ layer(processLayer, { excludeTestServices: true })("telemetry", (it) => {
 
   for (const how of ["never", 429] as const) {
     it.effect(
-      `that the collector doesn't take (${how}) holds nobody up, and is told once`,
+      `telemetry that the collector doesn't take (${how}) delays nobody, and the failure is logged once`,
       () =>
         Effect.gen(function* () {
           const upstream = yield* makeMockModelServer
@@ -185,7 +185,7 @@ layer(processLayer, { excludeTestServices: true })("telemetry", (it) => {
   }
 
   it.effect(
-    "leaves out what isn't asked for, and what a client doesn't want traced",
+    "telemetry leaves out disabled signals, and requests that a client doesn't want to have traced",
     () =>
       Effect.gen(function* () {
         const upstream = yield* makeMockModelServer

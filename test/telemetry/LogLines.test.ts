@@ -24,7 +24,7 @@ const linesOf = (program: Effect.Effect<void>) =>
   })
 
 describe("a line of the log", () => {
-  it.effect("has one string as its message, whatever is logged", () =>
+  it.effect("a line of the log has one string as its message, whatever is logged", () =>
     Effect.gen(function* () {
       const cause = Effect.fail(new Error("broken")).pipe(Effect.tapCause(Effect.logWarning), Effect.ignore)
       const lines = yield* linesOf(
@@ -43,7 +43,7 @@ describe("a line of the log", () => {
     })
   )
 
-  it.effect("about the database says the sentence without a stack, and once where it would be the same", () =>
+  it.effect("a line of the log about the database has the sentence once, without a stack", () =>
     Effect.gen(function* () {
       const failing = Effect.fail(new DatabaseUnavailable({ cause: away })).pipe(
         Effect.tapCause(Effect.logWarning),
@@ -67,7 +67,7 @@ describe("a line of the log", () => {
     })
   )
 
-  it.effect("has the same fields whether it holds an object or not", () =>
+  it.effect("a line of the log has the same fields whether it holds an object or not", () =>
     Effect.gen(function* () {
       const scalars = { text: 'a \u2028 "b"', count: 1.5, isSet: true }
       const [plain, other] = yield* linesOf(

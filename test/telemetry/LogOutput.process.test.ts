@@ -99,7 +99,7 @@ layer(Layer.merge(TestDatabase.clone, NodeFileSystem.layer), { excludeTestServic
   "the output of a process",
   (it) => {
     it.effect.skipIf(!existsSync(full))(
-      "that can't be written loses its lines, counts them, and stops neither the service nor its end",
+      "an output that can't be written loses its lines, counts them, and stops neither the service nor its end",
       () =>
         Effect.gen(function* () {
           const { ask, lost, stopped } = yield* started(yield* opened(full), yield* opened(full))
@@ -110,7 +110,7 @@ layer(Layer.merge(TestDatabase.clone, NodeFileSystem.layer), { excludeTestServic
         })
     )
 
-    it.effect.skipIf(!existsSync(full))("at the start is reported in the log where it was lost", () =>
+    it.effect.skipIf(!existsSync(full))("a lost start is reported in the log in which it was lost", () =>
       Effect.gen(function* () {
         const { child, stopped } = yield* started(yield* opened(full), "pipe")
         let log = ""
@@ -121,7 +121,7 @@ layer(Layer.merge(TestDatabase.clone, NodeFileSystem.layer), { excludeTestServic
       })
     )
 
-    it.effect("that nobody reads holds up neither requests nor the end of the service", () =>
+    it.effect("an output that nobody reads blocks neither requests nor the end of the service", () =>
       Effect.gen(function* () {
         const { ask, child, lost, stopped } = yield* started("pipe", "pipe")
         for (let n = 0; n < requestsBeyondPipe; n++) assert.strictEqual(yield* ask, 200)
@@ -133,7 +133,7 @@ layer(Layer.merge(TestDatabase.clone, NodeFileSystem.layer), { excludeTestServic
       })
     )
 
-    it.effect("whose reader has gone stops nothing", () =>
+    it.effect("an output whose reader has gone stops nothing", () =>
       Effect.gen(function* () {
         const { ask, child, lost, stopped } = yield* started("pipe", "pipe")
         child.stdout?.destroy()
@@ -144,7 +144,7 @@ layer(Layer.merge(TestDatabase.clone, NodeFileSystem.layer), { excludeTestServic
       })
     )
 
-    it.effect("of a command that is not read to its end has no message and is no failure", () =>
+    it.effect("a command whose output is not read to its end has no message and is no failure", () =>
       Effect.gen(function* () {
         const { env } = yield* started("pipe", "pipe")
         for (const command of ["parley --help", "parley audit export", "parley user list"]) {
@@ -154,7 +154,7 @@ layer(Layer.merge(TestDatabase.clone, NodeFileSystem.layer), { excludeTestServic
       })
     )
 
-    it.effect.skipIf(!existsSync(full))("of a command that can't be written is a failure with a reason", () =>
+    it.effect.skipIf(!existsSync(full))("a command whose output can't be written fails with a reason", () =>
       Effect.gen(function* () {
         const { env } = yield* started("pipe", "pipe")
         for (const command of ["parley --help", "parley audit export", "parley user list"]) {

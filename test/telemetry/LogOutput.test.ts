@@ -28,7 +28,7 @@ const makeSink = () => {
 const lostText = (count: number) => `${count} lost`
 
 describe("an output of lines", () => {
-  it("writes lines in their order, those that came during a write together", () => {
+  it("an output of lines writes lines in their order, those that came during a write together", () => {
     const { run, sink, state } = makeSink()
     const output = makeLogOutput(sink)
     for (const line of ["a", "b", "c"]) output.write(line)
@@ -39,7 +39,7 @@ describe("an output of lines", () => {
     assert.strictEqual(output.lost(), 0)
   })
 
-  it("loses and counts the lines that a full disk doesn't take, and reports them when it takes lines again", () => {
+  it("an output of lines counts the lines that a full disk doesn't take, and reports them when it takes lines again", () => {
     const { run, sink, state } = makeSink()
     const output = makeLogOutput(sink)
     state.room = 4
@@ -57,7 +57,7 @@ describe("an output of lines", () => {
     assert.strictEqual(output.lost(), 2)
   })
 
-  it("begins a new line after one that was cut", () => {
+  it("an output of lines begins a new line after one that was cut", () => {
     const { run, sink, state } = makeSink()
     const output = makeLogOutput(sink)
     state.room = 8
@@ -73,7 +73,7 @@ describe("an output of lines", () => {
     assert.strictEqual(output.lost(), 3)
   })
 
-  it("keeps a bounded number of characters while nobody reads, and loses further lines", () => {
+  it("an output of lines keeps a bounded number of characters while nobody reads, and loses further lines", () => {
     const { run, sink, state } = makeSink()
     const output = makeLogOutput(sink)
     const line = "x".repeat(1023)
@@ -85,7 +85,7 @@ describe("an output of lines", () => {
     assert.strictEqual(state.written.length, (1 + fitting) * 1024)
   })
 
-  it("writes what waits when the process ends", () => {
+  it("an output of lines writes what waits when the process ends", () => {
     const { sink, state } = makeSink()
     const output = makeLogOutput(sink)
     for (const line of ["a", "b", "c"]) output.write(line)
@@ -94,7 +94,7 @@ describe("an output of lines", () => {
     assert.strictEqual(state.last, "b\nc\n")
   })
 
-  it.effect("is idle when no line waits", () =>
+  it.effect("an output of lines is idle when no line waits", () =>
     Effect.gen(function* () {
       const { run, sink } = makeSink()
       const output = makeLogOutput(sink)
@@ -108,7 +108,7 @@ describe("an output of lines", () => {
   )
 
   for (const format of ["json", "pretty"] as const) {
-    it.effect(`has a line about lost lines in the form of the others (${format})`, () =>
+    it.effect(`an output of lines reports lost lines in the form of the others (${format})`, () =>
       Effect.gen(function* () {
         const { run, sink, state } = makeSink()
         const log = Logger.layer([makeLogLines(makeLogOutput(sink), format)])

@@ -5,7 +5,7 @@ const line = (message: string, annotations: Readonly<Record<string, unknown>>, l
   shortLine({ timestamp: "2026-02-28T12:34:56.789Z", level, message, annotations })
 
 describe("a log line for a terminal", () => {
-  it("says of a request what was asked, how it ended and how long it took", () => {
+  it("a terminal's log line says what was asked, how it ended and how long it took", () => {
     const request = {
       requestId: "a",
       method: "POST",
@@ -30,14 +30,14 @@ describe("a log line for a terminal", () => {
     )
   })
 
-  it("says the level of everything but information, and all its details", () => {
+  it("a terminal's log line has the level of everything but information, and all details", () => {
     assert.strictEqual(
       line("The disk is nearly full.", { freeBytes: 5, path: "/data" }, "WARN"),
       "12:34:56  WARN  The disk is nearly full.  freeBytes=5  path=/data"
     )
   })
 
-  it("has no character that steers the terminal", () => {
+  it("a terminal's log line has no character that steers the terminal", () => {
     assert.strictEqual(line("a\u001b[2Jb", {}), "12:34:56  a\u{fffd}[2Jb")
   })
 })

@@ -6,7 +6,7 @@ const throwing = (): never => {
 }
 
 describe("the trace of an error of others", () => {
-  it("has its name and its frames, and nothing of its message", () => {
+  it("the trace of a foreign error has its name and its frames, and nothing of its message", () => {
     const trace = traceOf(new RangeError("sesame\n    at sesame (file:///sesame.js:1:1)"))
     assert.match(trace, /^RangeError\n\s+at .*StrayError\.test\.ts/)
     assert.notInclude(trace, "sesame")
@@ -26,7 +26,7 @@ describe("the trace of an error of others", () => {
       Object.assign(new Error("no"), { name: "sesame, open", stack: "no stack" }),
       "Error"
     ]
-  ])("is none of %s", (_, error, shown) => {
+  ])("the trace of a foreign error has no frames for %s", (_, error, shown) => {
     assert.strictEqual(traceOf(error), shown)
   })
 })

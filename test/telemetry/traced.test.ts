@@ -50,7 +50,7 @@ describe("traced", () => {
     })
   )
 
-  it.effect("where nothing is traced, a call has no span and runs in the very context of its caller", () =>
+  it.effect("an untraced call has no span and runs in the very context of its caller", () =>
     Effect.gen(function* () {
       const untraced = Effect.gen(function* () {
         const context = yield* Effect.context<never>()
