@@ -63,7 +63,7 @@ describe("any bytes", () => {
 
   for (const [name, document] of documents) {
     it.effect.prop(
-      `of ${name} that is damaged, too`,
+      `any bytes of a damaged ${name} give a text or an error`,
       [Schema.Array(Schema.Tuple([anyPlace, anyByte])).check(Schema.isMaxLength(8)), anyPlace],
       ([damages, length]) => {
         const bytes = Buffer.from(document)
@@ -93,7 +93,7 @@ describe("any bytes", () => {
 })
 
 describe("the version of the extraction", () => {
-  it.effect("is raised with every change of the extracted text", () =>
+  it.effect("the version of the extraction is raised with every change of the extracted text", () =>
     Effect.gen(function* () {
       const hash = createHash("sha256")
       for (const [name, document] of documents) hash.update(`${name}\0${(yield* readHere(document)).text}\0`)

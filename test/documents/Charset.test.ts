@@ -50,7 +50,7 @@ describe("decodeText", () => {
     "\u{1f600} emoji\n"
   ]
 
-  it("reads UTF-8, UTF-16 and UTF-32 by their byte-order marks", () => {
+  it("decodeText reads UTF-8, UTF-16 and UTF-32 by their byte-order marks", () => {
     for (const text of texts) {
       const marked = `\uFEFF${text}`
       assert.deepStrictEqual(decodeText(Buffer.from(marked)), { text, charset: "utf-8" })
@@ -61,7 +61,7 @@ describe("decodeText", () => {
     }
   })
 
-  it("reads UTF-8 and UTF-16 without them", () => {
+  it("decodeText reads UTF-8 and UTF-16 without byte-order marks", () => {
     for (const text of texts) {
       assert.deepStrictEqual(decodeText(Buffer.from(text)), { text, charset: "utf-8" })
       const lines = `${text}\n${text}\n`
@@ -88,15 +88,15 @@ describe("decodeText", () => {
     ["euc-kr", korean]
   ]
   for (const [charset, text] of legacy) {
-    it(`guesses ${charset}`, () => {
+    it(`decodeText guesses ${charset}`, () => {
       assert.strictEqual(decodeText(encode(text, charset))?.text, text)
     })
-    it(`believes that it is ${charset} where that is declared`, () => {
+    it(`decodeText reads ${charset} where that is declared`, () => {
       assert.strictEqual(decodeText(encode(text, charset), charset)?.text, text)
     })
   }
 
-  it("guesses the charset of short texts", () => {
+  it("decodeText guesses the charset of short texts", () => {
     for (const text of [
       "café",
       "Müller",
@@ -112,7 +112,7 @@ describe("decodeText", () => {
     assert.strictEqual(decodeText(encode("日本語の文章", "shift_jis"))?.text, "日本語の文章")
   })
 
-  it("guesses the charset of Cyrillic texts, also of unusual ones and of DOS", () => {
+  it("decodeText guesses the charset of Cyrillic texts, also of unusual ones and of DOS", () => {
     const letter =
       "Вчера мы получили письмо от партнёров: поставка оборудования задерживается на две недели. Please confirm."
     const pangram = "Съешь же ещё этих мягких французских булок, да выпей чаю. "
@@ -141,7 +141,7 @@ describe("decodeText", () => {
     "euc-kr": ["서울", "부산", "계약", "송장", "창고", "할인"]
   }
   for (const [charset, words] of Object.entries(places)) {
-    it(`guesses ${charset} of a table of numbers and of a list of words`, () => {
+    it(`decodeText guesses ${charset} of a table of numbers and of a list of words`, () => {
       const rows = Array.from(
         { length: 60 },
         (_, at) => `${at};${words[at % words.length]};Koln;${at * 37},${at % 10}0`
@@ -152,29 +152,29 @@ describe("decodeText", () => {
     })
   }
 
-  it("reads ISO-2022-JP by its escapes", () => {
+  it("decodeText reads ISO-2022-JP by its escapes", () => {
     assert.strictEqual(decodeText(bytes("61 1b2442 467c 4b5c 1b2842 62"))?.text, "a日本b")
   })
 
-  it("reads UTF-8 with some invalid bytes or a cut end as UTF-8", () => {
+  it("decodeText reads UTF-8 with some invalid bytes or a cut end as UTF-8", () => {
     const damaged = Buffer.concat([Buffer.from(german.repeat(3)), bytes("ff"), Buffer.from(german)])
     assert.strictEqual(decodeText(damaged)?.text, `${german.repeat(3)}\uFFFD${german}`)
     assert.strictEqual(decodeText(Buffer.from(japanese).subarray(0, -1))?.charset, "utf-8")
   })
 
-  it("ignores a declared charset that doesn't exist", () => {
+  it("decodeText ignores a declared charset that doesn't exist", () => {
     const text = encode(german, "windows-1252")
     for (const declared of ["nonsense", "iso-2022-cn", ""])
       assert.strictEqual(decodeText(text, declared)?.text, german)
   })
 
-  it("returns null for binary data", () => {
+  it("decodeText returns null for binary data", () => {
     assert.isNull(decodeText(bytes("00 01 02 03 ff fe fd")))
     assert.isNull(decodeText(bytes("89504e47 0d0a1a0a 0000000d 49484452 00000001 00000001 08060000")))
     assert.isNull(decodeText(Buffer.alloc(1000)))
   })
 
-  it.prop("reads any text in UTF-8 unchanged", [Schema.String], ([text]) => {
+  it.prop("decodeText reads any text in UTF-8 unchanged", [Schema.String], ([text]) => {
     // A mark at the beginning isn't part of the text, and an escape may be one of ISO-2022-JP.
     const wanted = Array.from(text.toWellFormed())
       .filter((one) => one >= " " || one === "\n")
@@ -186,7 +186,7 @@ describe("decodeText", () => {
 
 describe("isBinary", () => {
   it.prop(
-    "is said of no bytes that are read as text",
+    "isBinary is false for all bytes that are read as text",
     [Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 255 })))],
     ([codes]) => {
       const found = Buffer.from(codes)
@@ -194,7 +194,7 @@ describe("isBinary", () => {
     }
   )
 
-  it("is said of what is no text, and not of texts in any charset", () => {
+  it("isBinary is true for what is no text, and false for texts in any charset", () => {
     const noText = Buffer.from(Array.from({ length: 1_000 }, (_, at) => (at * 7) % 256))
     assert.isTrue(isBinary(noText))
     for (const text of [german, russian, japanese, "plain ASCII\nsecond line"]) {

@@ -41,7 +41,7 @@ const link = (id: string, text: string) =>
   `<w:hyperlink r:id="${id}"><w:r><w:t>${text}</w:t></w:r></w:hyperlink>`
 
 describe("Word", () => {
-  it.effect("is read with headings, lists, tables, links and notes", () =>
+  it.effect("a Word document is read with headings, lists, tables, links and notes", () =>
     Effect.gen(function* () {
       const body = [
         wordParagraph("Report", style("berschrift1")),
@@ -85,7 +85,7 @@ describe("Word", () => {
     })
   )
 
-  it.effect("gives links of notes their own targets when ids are reused", () =>
+  it.effect("a Word document gives links of notes their own targets when ids are reused", () =>
     Effect.gen(function* () {
       const documentTargets = [
         { id: "rId1", type: "footnotes", target: "footnotes.xml" },
@@ -112,7 +112,7 @@ describe("Word", () => {
     })
   )
 
-  it.effect("is found where the package says, whatever the file name", () =>
+  it.effect("the text of a Word document is found where the package says, whatever the file name", () =>
     Effect.gen(function* () {
       const read = yield* readHere(makeDocx(wordParagraph("Here"), [], "word/document2.xml"), "png")
       assert.strictEqual(read.text, "Here")
@@ -121,7 +121,7 @@ describe("Word", () => {
 })
 
 describe("PowerPoint", () => {
-  it.effect("is read slide by slide in the order of the show, with tables and notes", () =>
+  it.effect("a PowerPoint file is read slide by slide in the order of the show, with tables and notes", () =>
     Effect.gen(function* () {
       const table =
         "<p:graphicFrame><a:tbl><a:tr><a:tc><a:txBody><a:p><a:r><a:t>Year</a:t></a:r></a:p></a:txBody></a:tc><a:tc><a:p><a:r><a:t>Sum</a:t></a:r></a:p></a:tc></a:tr><a:tr><a:tc><a:p><a:r><a:t>2024</a:t></a:r></a:p></a:tc><a:tc><a:p><a:r><a:t>12</a:t></a:r></a:p></a:tc></a:tr></a:tbl></p:graphicFrame>"
@@ -149,7 +149,7 @@ describe("PowerPoint", () => {
 })
 
 describe("Excel", () => {
-  it.effect("is read with every sheet as a table, and dates and percentages as shown", () =>
+  it.effect("an Excel file is read with every sheet as a table, and dates and percentages as shown", () =>
     Effect.gen(function* () {
       const read = yield* readHere(
         makeXlsx(
@@ -176,7 +176,7 @@ describe("Excel", () => {
     })
   )
 
-  it.effect("is read with days counted from 1904 when the workbook does", () =>
+  it.effect("an Excel file is read with days counted from 1904 when the workbook does", () =>
     Effect.gen(function* () {
       const rows = '<row><c s="1"><v>0</v></c><c s="1"><v>43888</v></c></row>'
       const read = yield* readHere(makeXlsx([{ name: "S", rows }], [], { is1904: true }))
@@ -269,7 +269,7 @@ describe("OpenDocument", () => {
 })
 
 describe("EPUB", () => {
-  it.effect("is read chapter by chapter in reading order", () =>
+  it.effect("an EPUB is read chapter by chapter in reading order", () =>
     Effect.gen(function* () {
       const read = yield* readHere(
         makeEpub([
@@ -282,7 +282,7 @@ describe("EPUB", () => {
     })
   )
 
-  it.effect("with copy protection is reported as encrypted, with scrambled fonts it is read", () =>
+  it.effect("an EPUB with copy protection is reported as encrypted, one with scrambled fonts is read", () =>
     Effect.gen(function* () {
       const protect = (uri: string) => ({
         name: "META-INF/encryption.xml",
@@ -300,7 +300,7 @@ describe("EPUB", () => {
 })
 
 describe("PDF", () => {
-  it.effect("is read page by page, with the start of each page", () =>
+  it.effect("a PDF is read page by page, with the start of each page", () =>
     Effect.gen(function* () {
       const read = yield* readHere(
         makePdf([
@@ -319,7 +319,7 @@ describe("PDF", () => {
     })
   )
 
-  it.effect("is read up to the limit of pages", () =>
+  it.effect("a PDF is read up to the limit of pages", () =>
     Effect.gen(function* () {
       const read = yield* readHere(makePdf([["one"], ["two"], ["three"]]), "", { pagesMax: 2 })
       assert.deepStrictEqual(
@@ -329,7 +329,7 @@ describe("PDF", () => {
     })
   )
 
-  it.effect("without text is reported as such", () =>
+  it.effect("a PDF without text is reported as such", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(readHere(makePdf([[], []])))
       assert.strictEqual(error.reason, "no_text")

@@ -64,28 +64,28 @@ describe("readHtml", () => {
     ["cells outside of tables", "<td>a<td>b", "a\n\nb"]
   ]
   for (const [name, html, text] of cases) {
-    it(`reads ${name}`, () => {
+    it(`readHtml reads ${name}`, () => {
       assert.strictEqual(textOf(html), text)
     })
   }
 
-  it("returns the title apart from the text", () => {
+  it("readHtml returns the title apart from the text", () => {
     const { text, title } = readHtml("<title>A &amp;\n B</title><p>c<title>d</title>", options)
     assert.deepStrictEqual({ text, title }, { text: "c", title: "A & Bd" })
   })
 
-  it("resolves links against the address of the page", () => {
+  it("readHtml resolves links against the address of the page", () => {
     assert.strictEqual(
       textOf("<a href='../b?c'>d</a>", { base: "https://x.example/a/e" }),
       "[d](https://x.example/b?c)"
     )
   })
 
-  it("reads self-closing elements in XHTML", () => {
+  it("readHtml reads self-closing elements in XHTML", () => {
     assert.strictEqual(textOf("<title/><script/>a<a id='b'/>c", { isXhtml: true }), "ac")
   })
 
-  it("cuts the text at its limit", () => {
+  it("readHtml cuts the text at its limit", () => {
     const { text, truncated } = readHtml("<p>word</p>".repeat(1000), { ...options, charactersMax: 100 })
     assert.isTrue(truncated)
     assert.isAtMost(text.length, 100)
@@ -165,7 +165,7 @@ describe("readHtml", () => {
   ])
 
   it.prop(
-    "never loses a word, however the elements around it are mixed",
+    "readHtml never loses a word, however the elements around it are mixed",
     [Schema.Array(piece)],
     ([pieces]) => {
       const html = pieces.join("").replaceAll("<script>", "").replaceAll("<nav>", "")
@@ -176,7 +176,7 @@ describe("readHtml", () => {
 })
 
 describe("the base of a page", () => {
-  it("is the first web address that it declares", () => {
+  it("the base of a page is the first web address that it declares", () => {
     const link = "<a href='b'>l</a>"
     const base = "https://x.example/a/"
     const said = (...hrefs: ReadonlyArray<string>) =>

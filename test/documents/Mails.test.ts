@@ -47,7 +47,7 @@ const head = [
 ].join("\n")
 
 describe("a mail", () => {
-  it.effect("is read as its headers and its decoded plain text", () =>
+  it.effect("a mail is read as its headers and its decoded plain text", () =>
     Effect.gen(function* () {
       const read = yield* readHere(mail("alternative", plain, html), "eml")
       assert.strictEqual(read.mediaType, "message/rfc822")
@@ -56,14 +56,14 @@ describe("a mail", () => {
     })
   )
 
-  it.effect("without plain text is read as the text of its HTML", () =>
+  it.effect("a mail without plain text is read as the text of its HTML", () =>
     Effect.gen(function* () {
       const { text } = yield* readHere(mail("alternative", html), "eml")
       assert.strictEqual(text, `${head}\n\nNumbers for May – here`)
     })
   )
 
-  it.live("is read with the names and texts of its attachments", () =>
+  it.live("a mail is read with the names and texts of its attachments", () =>
     Effect.gen(function* () {
       const bytes = mail(
         "mixed",
@@ -103,7 +103,7 @@ describe("a mail", () => {
     })
   )
 
-  it.effect("isn't read as plain text outside the reader process", () =>
+  it.effect("a mail isn't read as plain text outside the reader process", () =>
     Effect.gen(function* () {
       for (const bytes of [
         mail("mixed", plain),
@@ -114,7 +114,7 @@ describe("a mail", () => {
     })
   )
 
-  it.effect("is detected by its content when its name has no extension", () =>
+  it.effect("a mail is detected by its content when its name has no extension", () =>
     Effect.gen(function* () {
       for (const extension of ["", "txt", "mail"]) {
         assert.strictEqual((yield* readHere(mail("mixed", plain), extension)).mediaType, "message/rfc822")
@@ -122,7 +122,7 @@ describe("a mail", () => {
     })
   )
 
-  it.effect("isn't confused with notes, logs and patches", () =>
+  it.effect("a mail isn't confused with notes, logs and patches", () =>
     Effect.gen(function* () {
       const texts = [
         ["From: Anna\nTo: Ben\n\nCall me back.", "txt"],
@@ -145,7 +145,7 @@ describe("a mailbox", () => {
   const simple = (subject: string, body: string) =>
     `${start}From: a@example.com\nSubject: ${subject}\nMessage-ID: <1@example.com>\n\n${body}\n\n`
 
-  it.effect("is read as a section for each message", () =>
+  it.effect("a mailbox is read as a section for each message", () =>
     Effect.gen(function* () {
       const read = yield* readHere(
         `${simple("One", "First.\n\nFrom here on, it is still the first.")}${simple("Two", "Second.")}`,
@@ -159,7 +159,7 @@ describe("a mailbox", () => {
     })
   )
 
-  it.effect("that exceeds the limits of bytes or messages is marked as truncated", () =>
+  it.effect("a mailbox that exceeds the limits of bytes or messages is marked as truncated", () =>
     Effect.gen(function* () {
       const many = simple("One", "text ".repeat(100)).repeat(100)
       const cut = yield* readHere(many, "mbox", { documentBytesMax: 20_000 })
@@ -200,7 +200,7 @@ describe("a hostile mail", () => {
     )
   }
 
-  it.effect("of mails in mails is read to a limited depth", () =>
+  it.effect("a mail of mails in mails is read to a limited depth", () =>
     Effect.gen(function* () {
       const { text } = yield* readHere(nested(20), "eml")
       assert.include(text, "# 16")
@@ -209,7 +209,7 @@ describe("a hostile mail", () => {
     })
   )
 
-  it.effect("with many attachments is read up to a limit and marked as truncated", () =>
+  it.effect("a mail with many attachments is read up to a limit and marked as truncated", () =>
     Effect.gen(function* () {
       const read = yield* readHere(
         mail(

@@ -21,7 +21,7 @@ const wordsOf = (text: string): ReadonlyArray<string> => text.match(/[\p{L}\p{N}
 
 describe("Headings of a PDF", () => {
   for (const program of ["chromium", "libreoffice"]) {
-    it.effect(`are found by the size of their letters, as ${program} writes them`, () =>
+    it.effect(`the headings of a PDF of ${program} are found by the size of their letters`, () =>
       Effect.gen(function* () {
         const { pages, text } = yield* readHere(pdf(program), "pdf")
         const headings = text.split("\n").filter((line) => line.startsWith("#"))
@@ -51,7 +51,7 @@ describe("Headings of a PDF", () => {
     assert.match(text, /^\s*# A manual of two lines\n\s*## Safety\n\s*The pump/)
   })
 
-  it("aren't found in sentences, numbers, or where most is large", () => {
+  it("the headings of a PDF aren't found in sentences, numbers, or where most is large", () => {
     const unmarked = (lines: Parameters<typeof textsWithHeadings>[0][number]) =>
       assert.notInclude(textsWithHeadings([lines])[0], "#")
     unmarked(page)

@@ -38,21 +38,21 @@ const reasonOf = Effect.fnUntraced(function* (
 const endless = Stream.forever(Stream.make(Buffer.alloc(mebibyte)))
 
 describe("a reader's process", () => {
-  it.live("is killed when it takes too long, in a loop or idle", () =>
+  it.live("a reader process is killed when it takes too long, in a loop or idle", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* reasonOf("loops", { seconds: 1 }), "too_long")
       assert.strictEqual(yield* reasonOf("waits", { seconds: 1 }), "too_long")
     })
   )
 
-  it.live("is killed when it doesn't take its bytes, or when they never end", () =>
+  it.live("a reader process is killed when it doesn't take its bytes, or when they never end", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* reasonOf("loops", { seconds: 1 }, endless), "too_long")
       assert.strictEqual(yield* reasonOf("counts", { seconds: 1 }, endless), "too_long")
     })
   )
 
-  it.live("is killed when it takes too much memory, in V8's heap or beside it", () =>
+  it.live("a reader process is killed when it takes too much memory, in V8's heap or beside it", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* reasonOf("buffers", { memoryBytes: 200 * mebibyte }), "too_large")
       // Where the process may hold more than V8's heap, V8 itself gives up.
@@ -61,7 +61,7 @@ describe("a reader's process", () => {
   )
 
   for (const behaviour of ["dies", "kills", "throws", "silent"]) {
-    it.live(`has crashed when it ends without an answer: ${behaviour}`, () =>
+    it.live(`a reader process has crashed when it ends without an answer: ${behaviour}`, () =>
       Effect.gen(function* () {
         assert.strictEqual(yield* reasonOf(behaviour), "crashed")
       })
@@ -86,20 +86,20 @@ describe("a reader's process", () => {
     "too long"
   ]
   for (const behaviour of wrongAnswers) {
-    it.live(`has crashed when its answer isn't one: ${behaviour}`, () =>
+    it.live(`a reader process has crashed when its answer is malformed: ${behaviour}`, () =>
       Effect.gen(function* () {
         assert.strictEqual(yield* reasonOf(behaviour, { textBytesMax: 1999 }), "crashed")
       })
     )
   }
 
-  it.live("is killed when its answer never ends", () =>
+  it.live("a reader process is killed when its answer never ends", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* reasonOf("floods", { textBytesMax: mebibyte }), "crashed")
     })
   )
 
-  it.live("is killed when its caller is interrupted", () =>
+  it.live("a reader process is killed when its caller is interrupted", () =>
     Effect.gen(function* () {
       const { result, word } = read("loops")
       const fiber = yield* Effect.forkChild(result)
@@ -109,7 +109,7 @@ describe("a reader's process", () => {
     })
   )
 
-  it.live("is killed when the storage fails, which is reported as such", () =>
+  it.live("a reader process is killed when the storage fails, which is reported as such", () =>
     Effect.gen(function* () {
       const broken = Stream.concat(
         Stream.make(Buffer.alloc(1000)),
@@ -119,7 +119,7 @@ describe("a reader's process", () => {
     })
   )
 
-  it.live("receives every byte, or as many as it reads", () =>
+  it.live("a reader process receives every byte, or as many as it reads", () =>
     Effect.gen(function* () {
       const pieces = Stream.fromIterable(Array.from({ length: 20 }, () => Buffer.alloc(mebibyte + 1)))
       assert.strictEqual((yield* read("counts", {}, pieces).result).text, String(20 * (mebibyte + 1)))
@@ -127,7 +127,7 @@ describe("a reader's process", () => {
     })
   )
 
-  it.live("is killed when it doesn't exit after its answer, which counts", () =>
+  it.live("a reader process is killed when it doesn't exit after its answer, which counts", () =>
     Effect.gen(function* () {
       const { result, word } = read("lingers", { seconds: 600 })
       assert.strictEqual((yield* result).text, "read")
@@ -135,7 +135,7 @@ describe("a reader's process", () => {
     })
   )
 
-  it.live("can't read files or start processes, and has no environment", () =>
+  it.live("a reader process can't read files or start processes, and has no environment", () =>
     Effect.gen(function* () {
       const { text } = yield* read("tries").result
       const [list, write, spawned, thread, code, environment] = text.split("\n")
@@ -148,7 +148,7 @@ describe("a reader's process", () => {
     })
   )
 
-  it.live("is ended by the kernel when it uses too much processor time", () =>
+  it.live("a reader process is ended by the kernel when it uses too much processor time", () =>
     Effect.gen(function* () {
       // Nobody would end it otherwise: this stands for a service that was killed itself.
       const { args, file } = commandFor("loops")

@@ -59,13 +59,13 @@ describe("a PDF in a script from right to left", () => {
     })
   )
 
-  it("is ordered by the language of each line", () => {
+  it("a right-to-left PDF is ordered by the language of each line", () => {
     assert.strictEqual(textOf(seen(["See", "שלום", "below."])), "See שלום below.")
     assert.strictEqual(textOf(seen([".English", "של", "הגרסה"])), "הגרסה של English.")
     assert.strictEqual(textOf(seen(["English", "של", "החדשה", "הגרסה"])), "הגרסה החדשה של English")
   })
 
-  it("is read in time proportional to its length", () => {
+  it("a right-to-left PDF is read in time proportional to its length", () => {
     const letters = 200_000
     for (const kind of ["$", "1", "(", "x", "\u05d0", "\u064b"]) {
       const [item] = seen([kind.repeat(letters)])

@@ -26,7 +26,7 @@ const fileOf = (text: string, filename: string, user = "alice") => ({
 })
 
 describe("TextExtraction", () => {
-  it.live("detects the type by the bytes and the last extension of the name", () =>
+  it.live("TextExtraction detects the type by the bytes and the last extension of the name", () =>
     Effect.gen(function* () {
       const extraction = yield* TextExtraction
       const names: ReadonlyArray<readonly [name: string, mediaType: string]> = [
@@ -43,7 +43,7 @@ describe("TextExtraction", () => {
     }).pipe(Effect.provide(extractionLayer))
   )
 
-  it.live("reads a limited number of files at once, and then the others", () =>
+  it.live("TextExtraction reads a limited number of files at once, and then the others", () =>
     Effect.gen(function* () {
       const extraction = yield* TextExtraction
       const reading = yield* Ref.make(0)
@@ -66,7 +66,7 @@ describe("TextExtraction", () => {
     }).pipe(Effect.provide(extractionLayer))
   )
 
-  it.live("limits the files of one user below the total, and users take turns", () =>
+  it.live("TextExtraction limits the files of one user below the total, and users take turns", () =>
     Effect.gen(function* () {
       const extraction = yield* TextExtraction
       const begun: Array<string> = []
@@ -96,7 +96,7 @@ describe("TextExtraction", () => {
     }).pipe(Effect.provide(extractionLayer))
   )
 
-  it.live("reads short plain texts in UTF-8 like the reader process, and leaves it all others", () =>
+  it.live("TextExtraction reads short UTF-8 texts like the reader process, and leaves it all others", () =>
     Effect.gen(function* () {
       const extraction = yield* TextExtraction
       const texts: ReadonlyArray<readonly [content: string | Uint8Array, name: string]> = [
@@ -131,7 +131,7 @@ describe("TextExtraction", () => {
   )
 
   it.live(
-    "says by its beginning why a file of another kind can't be read, as if it were read as a whole",
+    "TextExtraction says by a file's beginning why it can't be read, as if it were read as a whole",
     () =>
       Effect.gen(function* () {
         const extraction = yield* TextExtraction
@@ -159,7 +159,7 @@ describe("TextExtraction", () => {
       }).pipe(Effect.provide(extractionLayer))
   )
 
-  it.live("leaves a beginning alone when its reading would have to wait", () =>
+  it.live("TextExtraction skips a beginning when its reading would have to wait", () =>
     Effect.gen(function* () {
       const extraction = yield* TextExtraction
       const head = Buffer.alloc(
@@ -175,7 +175,7 @@ describe("TextExtraction", () => {
     }).pipe(Effect.provide(extractionLayer))
   )
 
-  it.live("reads a short page at once and a long one in a process, with the same result", () =>
+  it.live("TextExtraction reads a short page here and a long one in a process, with one result", () =>
     Effect.gen(function* () {
       const extraction = yield* TextExtraction
       const html = "<title>B\u00fccher</title><p>F\u00fcnf <a href='b'>B\u00fccher</a>"
@@ -198,7 +198,7 @@ describe("TextExtraction", () => {
     }).pipe(Effect.provide(extractionLayer))
   )
 
-  it.live("counts a user's long pages against the limit of that user", () =>
+  it.live("TextExtraction counts a user's long pages against the limit of that user", () =>
     Effect.gen(function* () {
       const extraction = yield* TextExtraction
       const gate = yield* Deferred.make<void>()
@@ -226,7 +226,7 @@ describe("TextExtraction", () => {
     }).pipe(Effect.provide(extractionLayer))
   )
 
-  it.live("refuses files while too many wait, and accepts them again afterwards", () =>
+  it.live("TextExtraction refuses files while too many wait, and accepts them again afterwards", () =>
     Effect.gen(function* () {
       const extraction = yield* TextExtraction
       const never = { user: "alice", bytes: Stream.never, size: 1, filename: "a" }
@@ -243,7 +243,7 @@ describe("TextExtraction", () => {
 
 describe("the bundle", () => {
   it.live(
-    "has a reader program beside it, which needs nothing else",
+    "the bundle has a reader program beside it, which needs nothing else and reads every kind of document",
     () =>
       Effect.gen(function* () {
         const program = readerProgram(pathToFileURL(bundle).href)

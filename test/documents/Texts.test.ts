@@ -33,7 +33,7 @@ describe("texts", () => {
     })
   )
 
-  it.effect("are read as pages when they are HTML", () =>
+  it.effect("texts are read as pages when they are HTML", () =>
     Effect.gen(function* () {
       const page = "<!DOCTYPE html><title>T</title><h2>Head</h2><p>Text <b>bold</b>"
       for (const extension of ["html", "htm", ""]) {
@@ -43,7 +43,7 @@ describe("texts", () => {
     })
   )
 
-  it.effect("are decoded in the charset that a page declares", () =>
+  it.effect("texts are decoded in the charset that a page declares", () =>
     Effect.gen(function* () {
       const page = Buffer.concat([
         Buffer.from('<meta http-equiv="Content-Type" content="text/html; charset=koi8-r"><p>'),
@@ -53,7 +53,7 @@ describe("texts", () => {
     })
   )
 
-  it.live("are decoded in the guessed charset, also in the reader process", () =>
+  it.live("texts are decoded in the guessed charset, also in the reader process", () =>
     Effect.gen(function* () {
       const moscow = Buffer.from("cceef1eae2e0", "hex")
       const rows = Array.from({ length: 50 }, (_, at) => Buffer.concat([Buffer.from(`${at};`), moscow]))
@@ -62,7 +62,7 @@ describe("texts", () => {
     })
   )
 
-  it.effect("are cut between characters and marked as truncated", () =>
+  it.effect("texts are cut between characters and marked as truncated", () =>
     Effect.gen(function* () {
       for (const textBytesMax of [1000, 1001, 1002, 1003]) {
         const whole = "\u{1f600}".repeat(250)

@@ -368,7 +368,7 @@ layer(erasureLayer, { excludeTestServices: true })("Deleting", (it) => {
 })
 
 layer(erasureLayer, { excludeTestServices: true })("Renaming", (it) => {
-  it.effect("keeps what an organization has, and refuses a name that is taken", () =>
+  it.effect("renaming keeps what an organization has, and refuses a name that is taken", () =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const { organization, user } = yield* someTenant
@@ -393,7 +393,7 @@ layer(erasureLayer, { excludeTestServices: true })("Renaming", (it) => {
   )
 
   it.effect(
-    "keeps a project, in another case too, and refuses a name that is taken in the organization",
+    "renaming keeps a project, in another case too, and refuses a name that is taken in the organization",
     () =>
       Effect.gen(function* () {
         const projects = yield* Projects

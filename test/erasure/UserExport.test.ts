@@ -37,7 +37,7 @@ const linesOf = (files: ReadonlyMap<string, string>, name: string): ReadonlyArra
 layer(Layer.provideMerge(UserExport.layer, erasureLayer), { excludeTestServices: true })(
   "An export",
   (it) => {
-    it.effect("has everything of the user, nothing of others and no secret", () =>
+    it.effect("an export has everything of the user, nothing of others and no secret", () =>
       Effect.gen(function* () {
         const { file, key, organization, project, user } = yield* someTenant
         const other = yield* someone(organization.name)
@@ -104,7 +104,7 @@ layer(Layer.provideMerge(UserExport.layer, erasureLayer), { excludeTestServices:
       })
     )
 
-    it.effect("has nothing of the one who had the address before", () =>
+    it.effect("an export has nothing of the user who had the address before", () =>
       Effect.gen(function* () {
         const { organization, user } = yield* someTenant
         yield* (yield* Erasure).deleteUser(user.email, "erase")
@@ -127,7 +127,7 @@ const entry = <E>(name: string, bytes: Stream.Stream<Uint8Array, E>): ArchiveEnt
 })
 
 describe("A ZIP archive", () => {
-  it.effect("is read back with the same names and bytes, empty files and no files included", () =>
+  it.effect("a ZIP archive is read back with the same names and bytes, empty ones included", () =>
     Effect.gen(function* () {
       const encode = (text: string) => new TextEncoder().encode(text)
       const files = yield* read(
@@ -151,7 +151,7 @@ describe("A ZIP archive", () => {
     })
   )
 
-  it.effect("reads no further ahead than some pieces", () =>
+  it.effect("a ZIP archive reads no further ahead than some pieces", () =>
     Effect.gen(function* () {
       let made = 0
       const pieces = Stream.range(1, 500).pipe(
@@ -174,7 +174,7 @@ describe("A ZIP archive", () => {
     })
   )
 
-  it.effect("fails with a file that fails, and closes a file that is no longer read", () =>
+  it.effect("a ZIP archive fails with a file that fails, and closes a file that is no longer read", () =>
     Effect.gen(function* () {
       const broken = new Error("the disk is gone")
       const failing = Stream.concat(Stream.make(new Uint8Array(3)), Stream.fail(broken))

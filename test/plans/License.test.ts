@@ -20,7 +20,7 @@ const signed = (
   )
 
 describe("a license", () => {
-  it.effect("decodes to what was signed", () =>
+  it.effect("a license decodes to what was signed", () =>
     Effect.gen(function* () {
       const { privateKey, publicKey } = yield* makeLicenseKeys
       const bounds = {
@@ -49,7 +49,7 @@ describe("a license", () => {
     })
   )
 
-  it.effect("is refused with another key, algorithm or payload", () =>
+  it.effect("a license is refused with another key, algorithm or payload", () =>
     Effect.gen(function* () {
       const { privateKey, publicKey } = yield* makeLicenseKeys
       const other = yield* makeLicenseKeys
@@ -87,7 +87,7 @@ describe("a license", () => {
     })
   )
 
-  it.effect("needs its claims, and is refused with an unknown bound", () =>
+  it.effect("a license needs its claims, and is refused with an unknown bound", () =>
     Effect.gen(function* () {
       const { privateKey, publicKey } = yield* makeLicenseKeys
       for (const wrong of [

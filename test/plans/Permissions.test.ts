@@ -95,7 +95,7 @@ describe("permissionsOf", () => {
     }
   )
 
-  it("permits everything for a field that is left out, and nothing for an empty list", () => {
+  it("permissionsOf permits everything for an omitted field, and nothing for an empty list", () => {
     const everything = { operations: [...operationNames], tools: [...toolNames], models }
     assert.deepStrictEqual(allowedBy(permissionsOf(basis({}))), everything)
     assert.deepStrictEqual(
@@ -117,7 +117,7 @@ describe("permissionsOf", () => {
     })
   })
 
-  it("says what is missing and what to change", () => {
+  it("permissionsOf says what is missing and what to change", () => {
     const sentence = (given: Partial<Basis>, operation: Operation = "projects") =>
       permissionsOf(basis(given)).operation(operation, "")?.message
     assert.strictEqual(
@@ -148,7 +148,7 @@ describe("permissionsOf", () => {
     )
   })
 
-  it("names the license if it permits no eligible model, else the plan", () => {
+  it("permissionsOf names the license if it permits no eligible model, else the plan", () => {
     const permissions = permissionsOf(
       basis({ terms: { models: ["small*"] }, license: licenseWith({ models: ["*-large"] }) })
     )
@@ -162,7 +162,7 @@ describe("permissionsOf", () => {
 })
 
 describe("stateOf", () => {
-  it("is in force from the first millisecond to the last one", () => {
+  it("a license is in force from its first millisecond to its last", () => {
     const license = licenseWith({}, { beginsAtMillis: 1000, endsAtMillis: 2000 })
     assert.deepStrictEqual(
       [999, 1000, 1999, 2000].map((millis) => stateOf(license, millis)),

@@ -7,7 +7,7 @@ const read = (content: unknown) =>
   Effect.flatMap(fileWith(typeof content === "string" ? content : JSON.stringify(content)), readPlansFile)
 
 describe("readPlansFile", () => {
-  it.effect("reads plans, and has a default without bounds unless the file has one", () =>
+  it.effect("readPlansFile reads plans, and adds a default without bounds unless the file has one", () =>
     Effect.gen(function* () {
       const free = {
         operations: ["responses"],
@@ -57,7 +57,7 @@ describe("readPlansFile", () => {
       { plans: { A: {}, b: { tools: 1, storage: { bytes: "x" } } } },
       [/^plans\.b\.storage\.bytes: /, /^plans\.b\.tools: /, /^plans\."A": /]
     ]
-  ] as const)("refuses %s, and says where", ([, content, expected]) =>
+  ] as const)("readPlansFile refuses %s, and says where", ([, content, expected]) =>
     Effect.gen(function* () {
       const { problems } = yield* Effect.flip(read(content))
       const lines = problems.map(({ message, path }) => (path === "" ? message : `${path}: ${message}`))
@@ -70,7 +70,7 @@ describe("readPlansFile", () => {
     })
   )
 
-  it.effect("names the line of a wrong plan", () =>
+  it.effect("readPlansFile names the line of a wrong plan", () =>
     Effect.gen(function* () {
       const { message } = yield* Effect.flip(
         read('{\n  "plans": {\n    "free": {\n      "tools": ["shell"]\n    },\n    "Big": {}\n  }\n}\n')

@@ -19,7 +19,7 @@ const policyWith = Layer.unwrap(
 )
 
 layer(policyWith.pipe(Layer.provideMerge(TestDatabase.layer)))("Policy", (it) => {
-  it.effect("checks the license by the clock at each request, forwards and backwards", () =>
+  it.effect("Policy checks the license by the clock at each request, forwards and backwards", () =>
     Effect.gen(function* () {
       const policy = yield* Policy
       const why = (plan: string) =>

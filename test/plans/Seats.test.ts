@@ -53,7 +53,7 @@ const tagsOf = (
 layer(authLayer(settings).pipe(Layer.provideMerge(TestDatabase.layerFailing)), { excludeTestServices: true })(
   "The users and organizations of a license",
   (it) => {
-    it.effect("are counted exactly while several processes create them", () =>
+    it.effect("the users of a license are counted exactly while several processes create them", () =>
       Effect.gen(function* () {
         yield* empty
         const processes = [yield* Accounts, yield* anotherProcess, yield* anotherProcess]
@@ -212,7 +212,7 @@ layer(authLayer(settings).pipe(Layer.provideMerge(TestDatabase.layerFailing)), {
 )
 
 layer(TestDatabase.layer, { excludeTestServices: true })("Plans of organizations", (it) => {
-  it.effect("are those of the catalog, and take effect when set", () =>
+  it.effect("plans of organizations are those of the catalog, and take effect when set", () =>
     Effect.gen(function* () {
       const file = yield* plansFile({ free: {}, pro: {} })
       const context = yield* Layer.build(Layer.fresh(authLayer(testConfig({ policy: { plansFile: file } }))))
@@ -228,7 +228,7 @@ layer(TestDatabase.layer, { excludeTestServices: true })("Plans of organizations
     })
   )
 
-  it.effect("are not checked without a catalog", () =>
+  it.effect("plans of organizations are not checked without a catalog", () =>
     Effect.gen(function* () {
       const context = yield* Layer.build(Layer.fresh(authLayer()))
       const accounts = Context.get(context, Accounts)
