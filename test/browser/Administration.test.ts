@@ -349,7 +349,7 @@ browserTests("The administration:", (it) => {
     })
   )
 
-  it.effect("Limits of a user are set, and stay as they were typed after a failed save", () =>
+  it.effect("the limits of a user are set, and stay as they were typed after a failed save", () =>
     Effect.gen(function* () {
       const email = someEmail()
       yield* seeding(someUser(email, "Administrators"))

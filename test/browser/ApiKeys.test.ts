@@ -39,7 +39,7 @@ const reach = Effect.fnUntraced(function* (fields: KeyFields) {
 })
 
 browserTests("An API key", (it) => {
-  it.effect("with a limit of two requests per minute is refused the third one, by that limit", () =>
+  it.effect("a key with a limit of two requests per minute is refused the third one", () =>
     Effect.gen(function* () {
       const limits = { "Requests per minute": 2 }
       const { after, answered, refusal } = yield* reach({ name: "hasty", limits })
@@ -50,7 +50,7 @@ browserTests("An API key", (it) => {
     })
   )
 
-  it.effect("with a limit of tokens is refused when they are used up, and its page shows that", () =>
+  it.effect("a key with a limit of tokens is refused when they are used up, and its page shows that", () =>
     Effect.gen(function* () {
       const limits = { "Tokens per day": 1_000 }
       const { after, answered, before, refusal } = yield* reach({ name: "small", limits })
@@ -64,7 +64,7 @@ browserTests("An API key", (it) => {
 })
 
 browserTests("The form of an API key", (it) => {
-  it.effect("names a field that can't be sent, and creates one key at a double click", () =>
+  it.effect("the form of a key names a field that can't be sent, and creates one key at a double click", () =>
     Effect.gen(function* () {
       const { storageState } = yield* owner
       yield* browse(
@@ -101,7 +101,7 @@ browserTests("The form of an API key", (it) => {
     })
   )
 
-  it.effect("forgets a refusal once its field is changed, whatever then changes on the page behind it", () =>
+  it.effect("the form of a key forgets a refusal once its field is changed, and keeps it so", () =>
     Effect.gen(function* () {
       const { storageState } = yield* owner
       yield* browse(

@@ -77,7 +77,7 @@ browserTests(
   "A conversation",
   (it) => {
     it.effect(
-      "shows what is left of an allowance, and keeps a question that is refused until it is reset",
+      "a conversation shows the rest of an allowance, and keeps a refused question until it is reset",
       () =>
         Effect.gen(function* () {
           const by = yield* owner
@@ -121,7 +121,7 @@ browserTests(
     )
 
     it.effect(
-      "keeps a question that was stopped, which for the model never was, until it is sent again",
+      "a conversation keeps a stopped question, which the model never sees, until it is sent again",
       () =>
         Effect.gen(function* () {
           yield* model.script(
@@ -158,7 +158,7 @@ browserTests(
         })
     )
 
-    it.effect("shows in another tab what is asked, answered and stopped in the first one", () =>
+    it.effect("a conversation shows in another tab what is asked, answered and stopped in one", () =>
       Effect.gen(function* () {
         yield* model.script({ deltas: ["One."] }, { deltas: ["Two. "], endless: true, gapMillis: 20 })
         yield* visiting(async (page) => {
@@ -175,7 +175,7 @@ browserTests(
       })
     )
 
-    it.effect("refuses in another browser to replace what was replaced since, and shows the new answer", () =>
+    it.effect("a conversation refuses to replace what another browser replaced, and shows that", () =>
       Effect.gen(function* () {
         yield* model.script({ deltas: ["First."] }, { deltas: ["Second."] }, { deltas: ["Third."] })
         const { storageState } = yield* owner
@@ -202,7 +202,7 @@ browserTests(
     )
 
     it.effect(
-      "refuses to replace a message after which another tab asked one, and keeps what was typed",
+      "a conversation refuses to replace a message after a question in another tab, and keeps what was typed",
       () =>
         Effect.gen(function* () {
           yield* model.script({ deltas: ["First."] }, { deltas: ["Second."] }, { deltas: ["Third."] })
@@ -230,7 +230,7 @@ browserTests(
         })
     )
 
-    it.effect("is asked once what the page had not sent when it was loaded again", () =>
+    it.effect("a conversation is asked once what the page had not sent when it was loaded again", () =>
       Effect.gen(function* () {
         yield* model.script({ deltas: ["First."] }, { deltas: ["Second."] }, { deltas: ["Third."] })
         yield* visiting(
@@ -263,7 +263,7 @@ browserTests(
       })
     )
 
-    it.effect("says that the last answer stays when another one in its place is stopped", () =>
+    it.effect("a conversation says that the last answer stays when another one in its place is stopped", () =>
       Effect.gen(function* () {
         yield* model.script({ deltas: ["First."] }, { deltas: ["Other. "], endless: true, gapMillis: 20 })
         yield* visiting(async (page) => {
@@ -278,7 +278,7 @@ browserTests(
       })
     )
 
-    it.effect("that was not created yet when the page was loaded again keeps its first message", () =>
+    it.effect("a conversation that was being created keeps its first message over a reload", () =>
       Effect.gen(function* () {
         yield* model.script({ deltas: ["Here."] })
         yield* visiting(async (page) => {
@@ -294,7 +294,7 @@ browserTests(
       })
     )
 
-    it.effect("keeps what is typed while a message is edited and another conversation is open", () =>
+    it.effect("a conversation keeps typed text while a message is edited and another is open", () =>
       Effect.gen(function* () {
         yield* model.script({ deltas: ["One."] })
         yield* visiting(
@@ -325,7 +325,7 @@ browserTests(
       })
     )
 
-    it.effect("has the focus where one writes when a button has gone that was pressed", () =>
+    it.effect("a conversation has the focus on its text field when a pressed button has gone", () =>
       Effect.gen(function* () {
         yield* model.script(
           { deltas: ["One. "], endless: true, gapMillis: 20 },
@@ -358,7 +358,7 @@ browserTests(
       })
     )
 
-    it.effect("that is deleted in one tab says so in the other, also while it is answered", () =>
+    it.effect("a conversation that is deleted in one tab says so in the other", () =>
       Effect.gen(function* () {
         yield* model.script({ deltas: ["Endless. "], endless: true, gapMillis: 20 })
         yield* visiting(
@@ -381,7 +381,7 @@ browserTests(
     )
 
     it.effect(
-      "keeps the question when the database goes away, and is answered when it is back",
+      "a conversation keeps the question when the database goes away, and is answered when it is back",
       () =>
         Effect.gen(function* () {
           const run = Effect.runPromiseWith(yield* Effect.context<TestDatabase>())

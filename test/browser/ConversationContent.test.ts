@@ -129,7 +129,7 @@ browserTests(
       })
     )
 
-    it.effect("of API requests stays out of the list until it is asked for, and is then opened", () =>
+    it.effect("a conversation of API requests stays out of the list until it is asked for", () =>
       Effect.gen(function* () {
         const { url } = yield* ServedApp
         const by = yield* owner

@@ -67,7 +67,7 @@ const askFrom = (origin: string, asked: Asked) =>
 
 describe.skipIf(skipReason() !== null)("In a browser, a page of another origin", () => {
   layer(Layer.merge(Chromium.layer, AppLayer), { excludeTestServices: true })((it) => {
-    it.effect("that is listed reads answers, streams and errors with their headers", () =>
+    it.effect("a page of a listed origin reads answers, streams and errors with their headers", () =>
       Effect.gen(function* () {
         const { alice, url } = yield* TestApp
         const { listed } = yield* Sites
@@ -92,7 +92,7 @@ describe.skipIf(skipReason() !== null)("In a browser, a page of another origin",
       })
     )
 
-    it.effect("that isn't listed sends nothing, and one that is listed nothing to /console", () =>
+    it.effect("a page of an unlisted origin sends nothing, one of a listed nothing to /console", () =>
       Effect.gen(function* () {
         const { alice, url } = yield* TestApp
         const { listed, stranger } = yield* Sites

@@ -190,7 +190,7 @@ const missing = {
 }
 
 browserTests("Every page is accessible, light and dark, and fits a window of 360 pixels", (it) => {
-  it.effect("where it has nothing to show", () =>
+  it.effect("every page is accessible and fits where it has nothing to show", () =>
     Effect.gen(function* () {
       const by = yield* owner
       // The owner has the key of the first start.
@@ -214,7 +214,7 @@ browserTests("Every page is accessible, light and dark, and fits a window of 360
     })
   )
 
-  it.effect("with names as long as they may be", () =>
+  it.effect("every page is accessible and fits with names as long as they may be", () =>
     Effect.gen(function* () {
       const { reader, single } = yield* longNames
       const cases = casesWith(single).filter((one) => !isEntry(one))
@@ -224,7 +224,7 @@ browserTests("Every page is accessible, light and dark, and fits a window of 360
 
   for (const isAdministration of [false, true]) {
     const whose = isAdministration ? "of the administration" : "of each user"
-    it.effect(`with what opens over it, among those ${whose}`, () =>
+    it.effect(`every page is accessible and fits with what opens over it, among those ${whose}`, () =>
       Effect.gen(function* () {
         const { reader, single } = yield* longNames
         const cases = casesWith(single).filter(
@@ -235,13 +235,13 @@ browserTests("Every page is accessible, light and dark, and fits a window of 360
     )
   }
 
-  it.effect("where nobody is signed in", () =>
+  it.effect("every page is accessible and fits where nobody is signed in", () =>
     Effect.gen(function* () {
       assertNone(yield* problemsOn(casesWith(missing).filter(isEntry), {}, seeContent))
     })
   )
 
-  it.effect("where its content can't be loaded", () =>
+  it.effect("every page is accessible and fits where its content can't be loaded", () =>
     Effect.gen(function* () {
       const { storageState } = yield* owner
       const cases = casesWith({ ...missing, project: projectCase({ id: "1", name: "any" }) }).filter(

@@ -67,7 +67,7 @@ const hostileText = `<script>globalThis.hacked=1</script>\n<img src=x onerror="g
 browserTests(
   "Files",
   (it) => {
-    it.effect("are uploaded several at once, listed with their size, read, downloaded and deleted", () =>
+    it.effect("files are uploaded together, listed with their size, read, downloaded and deleted", () =>
       visiting(
         async (page) => {
           await pick(
@@ -99,7 +99,7 @@ browserTests(
       )
     )
 
-    it.effect("that are dropped are uploaded; a hostile name or text does nothing", () =>
+    it.effect("files that are dropped are uploaded, and a hostile name or text does nothing", () =>
       visiting(
         async (page) => {
           await drop(page, transfer(hostile, "text/plain", base64Of(hostileText)))
@@ -113,7 +113,7 @@ browserTests(
       )
     )
 
-    it.effect("that can't be uploaded or read say why, and what to do", () =>
+    it.effect("files that can't be uploaded or read say why, and what to do", () =>
       visiting(
         async (page) => {
           await pick(page, textFile("large.txt", "x".repeat(200_000)), {
@@ -140,7 +140,7 @@ browserTests(
     )
 
     it.effect(
-      "are cancelled; what a reload broke off is listed, and goes on once the file is chosen again",
+      "uploads are cancelled, and those that a reload broke off go on once the file is chosen again",
       () =>
         visiting(
           async (page) => {
@@ -166,7 +166,7 @@ browserTests(
         )
     )
 
-    it.effect("are dropped, pasted and chosen into a message, and sent with it", () =>
+    it.effect("files are dropped, pasted and chosen into a message, and sent with it", () =>
       Effect.gen(function* () {
         yield* model.script({ deltas: ["I have read it."] }, { deltas: ["Again."] })
         yield* visiting(
@@ -201,7 +201,7 @@ browserTests(
     )
 
     it.effect(
-      "that are ready stay with a message when the page is loaded again, and a refused one with its reason",
+      "files that are ready stay with a message when the page is loaded again, and a refused one with its reason",
       () =>
         Effect.gen(function* () {
           yield* model.script({ deltas: ["I have read it."] })
@@ -231,7 +231,7 @@ browserTests(
         })
     )
 
-    it.effect("that are gone, or are no image, are named, and taken off the message", () =>
+    it.effect("files that are gone, or are no image, are named, and taken off the message", () =>
       Effect.gen(function* () {
         yield* model.script({ deltas: ["Gray."] })
         yield* visiting(

@@ -5,7 +5,7 @@ import { assertAccessible, assertFits, saveScreenshot } from "./Checks.ts"
 import { browse } from "./Visit.ts"
 
 browserTests("The web application", (it) => {
-  it.effect("shows its first page under its policy, at 360 pixels, in light and in dark", () =>
+  it.effect("the application shows its first page under its policy, narrow, in light and in dark", () =>
     Effect.gen(function* () {
       for (const colorScheme of ["light", "dark"] as const) {
         yield* browse(

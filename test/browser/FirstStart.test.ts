@@ -53,7 +53,7 @@ const seeRefusal = async (send: () => Promise<string>) => {
 
 browserTests("The first start", (it) => {
   it.effect(
-    "leads from the printed link to an answer, and to a key that works outside the browser until it is revoked",
+    "the first start leads from the printed link to an answer, and to a key that works outside the browser until it is revoked",
     () =>
       Effect.gen(function* () {
         const { href, origin } = yield* setUpLink
@@ -82,7 +82,7 @@ browserTests("The first start", (it) => {
       })
   )
 
-  it.effect("has a link that works once, and a page that then says what to do", () =>
+  it.effect("the first start has a link that works once, and a page that then says what to do", () =>
     Effect.gen(function* () {
       const { hash } = yield* setUpLink
       const { output } = yield* ServedApp

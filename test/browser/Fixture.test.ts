@@ -25,7 +25,7 @@ const page = (body: string) =>
   `<!doctype html><html lang="en"><title>Test</title><link rel="icon" href="/script.js">${body}`
 
 browserTests("A visit of a page", (it) => {
-  it.effect("reports what the page's policy refuses, errors, and requests to another origin", () =>
+  it.effect("the fixture reports what the policy refuses, errors, and requests to other origins", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* faultsOf(page("<h1>Fine</h1>")), [])
       const inline = yield* faultsOf(page("<script>document.title = 'x'</script>"))
@@ -42,7 +42,7 @@ browserTests("A visit of a page", (it) => {
     })
   )
 
-  it.effect("finds barriers and pages that are wider than the window", () =>
+  it.effect("the fixture finds barriers and pages that are wider than the window", () =>
     Effect.gen(function* () {
       const [problems, overflow] = yield* browse(
         async (page) => {
@@ -60,7 +60,7 @@ browserTests("A visit of a page", (it) => {
     })
   )
 
-  it.effect("has the color scheme and the width that are asked for", () =>
+  it.effect("the fixture has the color scheme and the width that are asked for", () =>
     Effect.gen(function* () {
       for (const colorScheme of ["light", "dark"] as const) {
         const seen = yield* browse(

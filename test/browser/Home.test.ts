@@ -76,7 +76,7 @@ browserTests("The application of a signed-in user:", (it) => {
       )
   )
 
-  it.effect("It ends the session when the user signs out, and keeps nothing of the user", () =>
+  it.effect("the home page ends the session when the user signs out, and keeps nothing of the user", () =>
     atHome(async (page) => {
       await page.getByRole("button", { name: "Sign out" }).click()
       await title(page, "Sign in").waitFor()

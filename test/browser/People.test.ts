@@ -45,7 +45,7 @@ const isShown = async (page: Page, path: string): Promise<boolean> => {
 }
 
 browserTests("An invitation", (it) => {
-  it.effect("makes a user of its organization who sees only the pages of its role", () =>
+  it.effect("an invitation makes a user of its organization who sees only the pages of its role", () =>
     Effect.gen(function* () {
       const { ask, storageState } = yield* owner
       yield* ask("/admin/organizations", { name: organization })
@@ -100,7 +100,7 @@ browserTests("An invitation", (it) => {
     })
   )
 
-  it.effect("of an organization's administrator is for its own organization, and shows only its users", () =>
+  it.effect("an organization's administrator invites to its organization, and sees only its users", () =>
     Effect.gen(function* () {
       const by = yield* owner
       const { storageState } = yield* join(by, {
@@ -126,7 +126,7 @@ browserTests("An invitation", (it) => {
     })
   )
 
-  it.effect("that is revoked leads to a page that says so", () =>
+  it.effect("an invitation that is revoked leads to a page that says so", () =>
     Effect.gen(function* () {
       const { storageState } = yield* owner
       const link = yield* browse(
@@ -150,7 +150,7 @@ browserTests("An invitation", (it) => {
 })
 
 browserTests("A session that ends elsewhere", (it) => {
-  it.effect("is begun again over the page, and nothing that was typed is lost", () =>
+  it.effect("a session is begun again over the page, and nothing that was typed is lost", () =>
     Effect.gen(function* () {
       const { email, storageState } = yield* owner
       yield* browseBoth(
@@ -175,7 +175,7 @@ browserTests("A session that ends elsewhere", (it) => {
     })
   )
 
-  it.effect("is listed until it ends, and leaves the form of the page as it was", () =>
+  it.effect("a session is listed until it ends, and leaves the form of the page as it was", () =>
     Effect.gen(function* () {
       const { email, storageState } = yield* owner
       yield* browseBoth(
@@ -199,7 +199,7 @@ browserTests("A session that ends elsewhere", (it) => {
     })
   )
 
-  it.effect("by a change of the password is begun again by the new one only", () =>
+  it.effect("a session that a change of the password ended is begun again by the new one only", () =>
     Effect.gen(function* () {
       const by = yield* owner
       const { email, storageState } = yield* join(by, {

@@ -67,7 +67,7 @@ const makeProject = Effect.fnUntraced(function* (by: Person, name: string) {
 browserTests(
   "Projects",
   (it) => {
-    it.effect("are created, renamed and deleted, which says what is lost", () =>
+    it.effect("projects are created, renamed and deleted, which says what is lost", () =>
       Effect.gen(function* () {
         const ada = yield* someone("creator@example.com")
         yield* visiting(
@@ -107,7 +107,7 @@ browserTests(
       })
     )
 
-    it.effect("can't be created where the plan forbids it, and the page says so", () =>
+    it.effect("projects can't be created where the plan forbids it, and the page says so", () =>
       Effect.gen(function* () {
         const by = yield* owner
         const bob = yield* join(by, { email: "bound@example.com", organization: "Bound", role: "member" })
@@ -125,7 +125,7 @@ browserTests(
       })
     )
 
-    it.effect("have members by e-mail address, whose roles are changed, and who are removed or leave", () =>
+    it.effect("projects have members by address, whose roles are changed, and who leave", () =>
       Effect.gen(function* () {
         const ada = yield* someone("lead@example.com")
         const bob = yield* someone("reader@example.com")
@@ -275,7 +275,7 @@ browserTests(
     )
 
     it.effect(
-      "are asked about in conversations, whose list they filter, and citations open for members",
+      "projects are asked about in conversations, whose list they filter, and citations open for members",
       () =>
         Effect.gen(function* () {
           const ada = yield* someone("asked@example.com")

@@ -10,7 +10,7 @@ import { browse } from "./Visit.ts"
 const email = "first@example.com"
 
 browserTests("The set-up link of the first start", (it) => {
-  it.effect("makes the first administrator, who then gets an answer within one click", () =>
+  it.effect("the set-up link makes the first administrator, who then gets an answer within one click", () =>
     Effect.gen(function* () {
       const { output } = yield* ServedApp
       // The host is localhost there, and an address here.

@@ -73,7 +73,7 @@ browserTests("Signing in:", (it) => {
     })
   )
 
-  it.effect("It leads to the page that was asked for, with its search", () =>
+  it.effect("the sign-in leads to the page that was asked for, with its search", () =>
     Effect.gen(function* () {
       yield* givePassword
       yield* browse(
@@ -88,7 +88,7 @@ browserTests("Signing in:", (it) => {
     })
   )
 
-  it.effect("It leads to no other host", () =>
+  it.effect("the sign-in leads to no other host", () =>
     Effect.gen(function* () {
       yield* givePassword
       for (const next of ["//example.com", "https://example.com/", "/\\example.com"]) {

@@ -45,7 +45,7 @@ const atProvider = [/^request to another origin: http:\/\/127\.0\.0\.1/]
 browserTests(
   "Single sign-on",
   (it) => {
-    it.effect("leads by the provider's page to the page that was asked for, as the provider's user", () =>
+    it.effect("single sign-on leads by the provider's page to the page that was asked for", () =>
       Effect.gen(function* () {
         const { url } = yield* ServedApp
         provider.allowRedirectTo(`${url}/console/sign-in/oidc/callback`)
@@ -66,7 +66,7 @@ browserTests(
       })
     )
 
-    it.effect("says on the sign-in page why the provider's user is refused", () =>
+    it.effect("single sign-on says on the sign-in page why the provider's user is refused", () =>
       Effect.gen(function* () {
         yield* owner
         const cases = {
@@ -92,7 +92,7 @@ browserTests(
       })
     )
 
-    it.effect("can be used again over a page whose session has ended, in another tab", () =>
+    it.effect("single sign-on can be used again over a page whose session has ended, in another tab", () =>
       Effect.gen(function* () {
         provider.authenticate({ sub: "1", email: "one@example.com", email_verified: true })
         yield* browse(

@@ -36,7 +36,7 @@ const available = (...some: ReadonlyArray<Coding>) => new Map(some.map((coding) 
 
 describe("The coding of a file", () => {
   it.prop(
-    "is the available one of the highest weight, and the shorter one of equal weights",
+    "the coding of a file has the highest weight, and is the shorter one of equal weights",
     [Members, Schema.Array(Schema.Literals(codings))],
     ([members, some]) => {
       const chosen = chooseCoding(headerOf(members), available(...some))
@@ -67,7 +67,7 @@ describe("The coding of a file", () => {
     // What can't be read counts as absent.
     ["br;q=2, gzip;q=x, ;;;, br gzip", "identity"]
   ]
-  it.each(table)("of `%s` is %s", (header, chosen) => {
+  it.each(table)("the coding of a file for `%s` is %s", (header, chosen) => {
     assert.strictEqual(chooseCoding(header, all), chosen)
   })
 })

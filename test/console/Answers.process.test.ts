@@ -39,7 +39,7 @@ const hasWords = (text: string): boolean => text.split('"delta":"word "').length
 layer(installationLayer, { excludeTestServices: true })(
   "a question whose process is killed in mid-answer",
   (it) => {
-    it.effect("stays with its conversation, and is answered when it is asked again", () =>
+    it.effect("a question whose process is killed stays with its conversation, and can be asked again", () =>
       Effect.gen(function* () {
         const { start, upstream } = yield* installation
         const one = yield* start
@@ -90,7 +90,7 @@ layer(installationLayer, { excludeTestServices: true })(
       })
     )
 
-    it.effect("that another process answers is followed from its log, and stopped from there", () =>
+    it.effect("a question that another process answers is followed from its log, and stopped", () =>
       Effect.gen(function* () {
         const { start, upstream } = yield* installation
         const one = yield* start

@@ -61,7 +61,7 @@ layer(TestApp.layer({ conversations: { turnWaitSeconds: 1 } }), {
   excludeTestServices: true,
   timeout: 300_000
 })("a question in a conversation of the web application", (it) => {
-  it.effect("is answered as an event stream, and gives the conversation its title", () =>
+  it.effect("a question is answered as an event stream, and gives the conversation its title", () =>
     Effect.gen(function* () {
       const user = yield* someUser
       const model = yield* ScriptedModel
@@ -85,7 +85,7 @@ layer(TestApp.layer({ conversations: { turnWaitSeconds: 1 } }), {
     })
   )
 
-  it.effect("streams what the model thinks, piece by piece and as an item, and shows it later", () =>
+  it.effect("an answer streams what the model thinks, in pieces and as an item, and shows it later", () =>
     Effect.gen(function* () {
       const user = yield* someUser
       const model = yield* ScriptedModel
@@ -128,7 +128,7 @@ layer(TestApp.layer({ conversations: { turnWaitSeconds: 1 } }), {
   )
 
   it.effect(
-    "is shown as running until its answer ends, which goes on without the connection that asked",
+    "a question is shown as running until its answer ends, also without the connection that asked",
     () =>
       Effect.gen(function* () {
         const user = yield* someUser
@@ -160,7 +160,7 @@ layer(TestApp.layer({ conversations: { turnWaitSeconds: 1 } }), {
       })
   )
 
-  it.effect("is refused while another tab's question is being answered", () =>
+  it.effect("a question is refused while another tab's question is being answered", () =>
     Effect.gen(function* () {
       const user = yield* someUser
       const model = yield* ScriptedModel
@@ -183,7 +183,7 @@ layer(TestApp.layer({ conversations: { turnWaitSeconds: 1 } }), {
     })
   )
 
-  it.effect("stays when its answer is stopped: no turn is stored, and for the model it never was", () =>
+  it.effect("a question stays when its answer is stopped, and neither is stored as a turn", () =>
     Effect.gen(function* () {
       const user = yield* someUser
       const model = yield* ScriptedModel
@@ -221,7 +221,7 @@ layer(TestApp.layer({ conversations: { turnWaitSeconds: 1 } }), {
     })
   )
 
-  it.effect("stays when no model answers it, can be asked again, and can be discarded", () =>
+  it.effect("a question stays when no model answers it, can be asked again, and can be discarded", () =>
     Effect.gen(function* () {
       const user = yield* someUser
       const model = yield* ScriptedModel
@@ -244,7 +244,7 @@ layer(TestApp.layer({ conversations: { turnWaitSeconds: 1 } }), {
     })
   )
 
-  it.effect("takes the place of the last one, once it is answered", () =>
+  it.effect("a question takes the place of the last one, once it is answered", () =>
     Effect.gen(function* () {
       const user = yield* someUser
       const model = yield* ScriptedModel
@@ -285,7 +285,7 @@ layer(TestApp.layer({ conversations: { turnWaitSeconds: 1 } }), {
     })
   )
 
-  it.effect("is refused when the conversation keeps 20 without an answer, until one is discarded", () =>
+  it.effect("a question is refused when the conversation keeps 20 without an answer", () =>
     Effect.gen(function* () {
       const user = yield* someUser
       const model = yield* ScriptedModel
@@ -310,7 +310,7 @@ layer(TestApp.layer({ conversations: { turnWaitSeconds: 1 } }), {
     })
   )
 
-  it.effect("of an earlier version, which kept the last one only, is kept by the migration", () =>
+  it.effect("a question of an earlier version, which kept the last one only, is kept by the migration", () =>
     Effect.gen(function* () {
       const user = yield* someUser
       const model = yield* ScriptedModel
@@ -327,7 +327,7 @@ layer(TestApp.layer({ conversations: { turnWaitSeconds: 1 } }), {
     })
   )
 
-  it.effect("replaces the only turn of a conversation, whose instructions stay", () =>
+  it.effect("a question replaces the only turn of a conversation, whose instructions stay", () =>
     Effect.gen(function* () {
       const user = yield* someUser
       const model = yield* ScriptedModel
@@ -346,7 +346,7 @@ layer(TestApp.layer({ conversations: { turnWaitSeconds: 1 } }), {
     })
   )
 
-  it.effect("that was sent twice with one Idempotency-Key is answered once", () =>
+  it.effect("a question that was sent twice with one Idempotency-Key is answered once", () =>
     Effect.gen(function* () {
       const user = yield* someUser
       const model = yield* ScriptedModel
@@ -362,7 +362,7 @@ layer(TestApp.layer({ conversations: { turnWaitSeconds: 1 } }), {
     })
   )
 
-  it.effect("and its answer are nobody else's", () =>
+  it.effect("a question and its answer are visible to their user only", () =>
     Effect.gen(function* () {
       const user = yield* someUser
       const stranger = yield* someUser
@@ -383,7 +383,7 @@ layer(TestApp.layer({ conversations: { turnWaitSeconds: 1 } }), {
     })
   )
 
-  it.effect("that names a file that isn't the user's is refused, and stays to be changed", () =>
+  it.effect("a question with a file of another user is refused, and stays to be changed", () =>
     Effect.gen(function* () {
       const user = yield* someUser
       const { id } = yield* user.create()
@@ -402,7 +402,7 @@ layer(TestApp.layer({ conversations: { turnWaitSeconds: 1 } }), {
     })
   )
 
-  it.effect("lists a conversation that a request without one created", () =>
+  it.effect("the list has a conversation that a request without one created", () =>
     Effect.gen(function* () {
       const user = yield* someUser
       const model = yield* ScriptedModel
@@ -416,7 +416,7 @@ layer(TestApp.layer({ conversations: { turnWaitSeconds: 1 } }), {
   )
 
   it.effect(
-    "is answered from its conversation's project, of which neither the log nor the turn keeps any text",
+    "a question is answered from its conversation's project, and neither log nor turn keeps its text",
     () =>
       Effect.gen(function* () {
         const user = yield* someUser
@@ -463,7 +463,7 @@ layer(TestApp.layer({ conversations: { turnWaitSeconds: 1 } }), {
       })
   )
 
-  it.effect("is handed on piece by piece, and not in the batches of the log", () =>
+  it.effect("an answer is sent piece by piece, and not in the batches of the log", () =>
     Effect.gen(function* () {
       const user = yield* someUser
       const model = yield* ScriptedModel
@@ -503,7 +503,7 @@ layer(TestApp.layer({ conversations: { turnWaitSeconds: 1 } }), {
     })
   )
 
-  it.effect("may have an image of the user's files, whose bytes only its user gets", () =>
+  it.effect("a question may have an image of the user's files, whose bytes only its user gets", () =>
     Effect.gen(function* () {
       const user = yield* someUser
       const stranger = yield* someUser
@@ -549,7 +549,7 @@ layer(TestApp.layer({ conversations: { turnWaitSeconds: 1 } }), {
     })
   )
 
-  it.effect("goes with its conversation, and so does the log of its answer", () =>
+  it.effect("a question is deleted with its conversation, and so is the log of its answer", () =>
     Effect.gen(function* () {
       const user = yield* someUser
       const model = yield* ScriptedModel
@@ -569,7 +569,7 @@ layer(TestApp.layer({ conversations: { turnWaitSeconds: 1 } }), {
 })
 
 layer(TestApp.layer(), { excludeTestServices: true })("a question beyond the allowance", (it) => {
-  it.effect("is refused with the time at which to ask it again, and stays", () =>
+  it.effect("a question beyond the allowance is refused with the time of the reset, and stays", () =>
     Effect.gen(function* () {
       const user = yield* someUser
       const model = yield* ScriptedModel

@@ -11,7 +11,7 @@ layer(TestApp.layerOn(TestDatabase.layerFailing, { conversations: { leaseSeconds
   excludeTestServices: true,
   timeout: 300_000
 })("a question while the database is away", (it) => {
-  it.effect("is refused, and one whose answer has begun fails and stays", () =>
+  it.effect("a question is refused while the database is away, and a begun answer fails and stays", () =>
     Effect.gen(function* () {
       const user = yield* someUser
       const model = yield* ScriptedModel
@@ -53,7 +53,7 @@ layer(
   }
 )("a question whose statement fails", (it) => {
   for (const when of ["before", "after"] as const) {
-    it.effect(`is answered or stays, whichever statement it is (${when})`, () =>
+    it.effect(`a question is answered or stays, whichever of its statements fails (${when})`, () =>
       Effect.gen(function* () {
         const user = yield* someUser
         const model = yield* ScriptedModel

@@ -35,7 +35,7 @@ beforeAll(() => buildOnce({ app: true }))
 
 describe("the build of the web application", () => {
   for (const page of ["entry/SignInPage", "entry/LinkPage", "home/HomePage"]) {
-    it(`loads at most ${firstViewBytesMax / 1_000} kB of compressed JavaScript to show ${page}`, () => {
+    it(`the build loads at most ${firstViewBytesMax / 1_000} kB of compressed JavaScript to show ${page}`, () => {
       const files = filesOf("index.html", `pages/${page}.tsx`)
       const bytes = [...files].map((file) => read(`${file}.br`).length).reduce((sum, one) => sum + one, 0)
       assert.isAbove(files.size, 1)
@@ -43,7 +43,7 @@ describe("the build of the web application", () => {
     })
   }
 
-  it("has each file compressed beside it, with the same content", () => {
+  it("the build has each file compressed beside it, with the same content", () => {
     const names = readdirSync(join(directory, "assets")).filter((name) => !/\.(br|gz)$/.test(name))
     assert.isAbove(names.length, 10)
     for (const name of names) {
@@ -53,7 +53,7 @@ describe("the build of the web application", () => {
     }
   })
 
-  it("has a page without inline scripts and styles, and with relative addresses only", () => {
+  it("the build has a page without inline scripts and styles, and with relative addresses only", () => {
     const page = read("index.html").toString()
     assert.notMatch(page, /<style|\sstyle=|\son\w+=/)
     for (const [, attributes, content] of page.matchAll(/<script([^>]*)>([^]*?)<\/script>/g)) {

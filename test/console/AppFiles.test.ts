@@ -7,7 +7,7 @@ const Files = Schema.Array(Schema.Struct({ bytes: small, modifiedMillis: small }
 
 describe("The files kept in memory", () => {
   it.prop(
-    "are within the limits, none older than one left out, and as many as fit",
+    "the files kept in memory are within the limits, none older than one left out, and as many as fit",
     [Files, small, small],
     ([files, filesMax, bytesMax]) => {
       const kept = newestWithin(files, { filesMax, bytesMax })

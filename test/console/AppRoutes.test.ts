@@ -112,7 +112,7 @@ const isGuarded = ({ headers }: Answer): void => {
 }
 
 layer(withBuild(build), { excludeTestServices: true })("The web application", (it) => {
-  it.effect("has its page at every path of a page, which is asked for again each time", () =>
+  it.effect("the web application has its page at every path of a page, never cached", () =>
     Effect.gen(function* () {
       for (const path of [...Object.values(pagePaths), "/?x=1", "/usage?by=day", "/sign-in/"]) {
         const answer = yield* ask(path.replaceAll("$", ""), { "accept-encoding": "br, gzip" })
@@ -130,7 +130,7 @@ layer(withBuild(build), { excludeTestServices: true })("The web application", (i
     })
   )
 
-  it.effect("answers 304 for its page and its files as long as they are the same", () =>
+  it.effect("the web application answers 304 for its page and its files as long as they are the same", () =>
     Effect.gen(function* () {
       for (const path of ["/", "/usage", script, "/icon.svg"]) {
         const full = yield* ask(path)
@@ -147,7 +147,7 @@ layer(withBuild(build), { excludeTestServices: true })("The web application", (i
     })
   )
 
-  it.effect("answers HEAD as GET, without the body", () =>
+  it.effect("the web application answers HEAD as GET, without the body", () =>
     Effect.gen(function* () {
       for (const path of ["/", script, "/icon.svg"]) {
         const headers = { "accept-encoding": "br" }
@@ -169,7 +169,7 @@ layer(withBuild(build), { excludeTestServices: true })("The web application", (i
     })
   )
 
-  it.effect("sends a file in the coding that is asked for and there, each with an ETag of its own", () =>
+  it.effect("the web application sends a file in the best accepted coding, with an ETag of its own", () =>
     Effect.gen(function* () {
       const etags = new Set<string | null>()
       const cases: ReadonlyArray<
@@ -205,7 +205,7 @@ layer(withBuild(build), { excludeTestServices: true })("The web application", (i
     })
   )
 
-  it.effect("refuses with 406 a request that accepts no coding of a file", () =>
+  it.effect("the web application refuses with 406 a request that accepts no coding of a file", () =>
     Effect.gen(function* () {
       const answer = yield* ask("/assets/font-1.woff2", { "accept-encoding": "br, identity;q=0" })
       assert.strictEqual(errorOf(answer, 406).code, "encoding_not_acceptable")
@@ -250,7 +250,7 @@ layer(withBuild(build), { excludeTestServices: true })("The web application", (i
     "/administration",
     "/usage/nothing"
   ]
-  it.effect.each(strange)("answers the 404 envelope for %s", (path) =>
+  it.effect.each(strange)("the web application answers the 404 envelope for %s", (path) =>
     Effect.gen(function* () {
       const answer = yield* ask(path)
       assert.strictEqual(errorOf(answer, 404).code, "route_not_found")
@@ -258,7 +258,7 @@ layer(withBuild(build), { excludeTestServices: true })("The web application", (i
     })
   )
 
-  it.effect("answers 405 for other methods, and keeps the paths of the interfaces", () =>
+  it.effect("the web application answers 405 for other methods, and keeps the paths of the interfaces", () =>
     Effect.gen(function* () {
       for (const path of ["/", "/sign-in", script, "/icon.svg"]) {
         const answer = yield* ask(path, {}, "POST")
@@ -273,7 +273,7 @@ layer(withBuild(build), { excludeTestServices: true })("The web application", (i
 })
 
 describe("The label of a path in metrics and the access log", () => {
-  it("is one for all files of `assets`, and for a page its path", () => {
+  it("the label of a path is one for all files of `assets`, and for a page its path", () => {
     const templateOf = makeTemplateOf(appRoutes)
     assert.deepStrictEqual(
       [script, "/assets/other.css", "/assets/a/b", "/usage/", "/", "/icon.svg", "/secret.txt"].map(
@@ -285,7 +285,7 @@ describe("The label of a path in metrics and the access log", () => {
 })
 
 describe("The base path of the page", () => {
-  it.effect("is that of the service's public address, and part of what the ETag stands for", () =>
+  it.effect("the base path of the page is that of the public address, and part of the ETag", () =>
     Effect.gen(function* () {
       const directory = yield* write(build)
       const answers = yield* Effect.forEach(["/", "/chat/"], (basePath) =>
@@ -299,7 +299,7 @@ describe("The base path of the page", () => {
     }).pipe(Effect.scoped)
   )
 
-  it("replaces the one that the build has, escaped, and nothing else", () => {
+  it("pageBelow replaces the base path of the build, escaped, and nothing else", () => {
     const built = `<base href="/" /><a href="/">x</a>`
     assert.strictEqual(pageBelow(built, "/chat/$&/"), `<base href="/chat/$&amp;/" /><a href="/">x</a>`)
     assert.strictEqual(pageBelow(built, '/"><script>/'), `<base href="/&quot;><script>/" /><a href="/">x</a>`)
@@ -307,7 +307,7 @@ describe("The base path of the page", () => {
 })
 
 describe("A new build of the web application", () => {
-  it.effect("is served after a restart, and the files of the old one are not", () =>
+  it.effect("a new build is served after a restart, and the files of the old one are not", () =>
     Effect.gen(function* () {
       const old = yield* write(build)
       const fresh = yield* write({ "index.html": `${page}new`, "assets/main-2.js": "new script" })
@@ -324,7 +324,7 @@ describe("A new build of the web application", () => {
   )
 
   it.effect(
-    "that is missing or incomplete leaves a page that says how to build it, and the service works",
+    "a missing or incomplete build leaves a page that says how to build it, and the service works",
     () =>
       Effect.gen(function* () {
         const broken = yield* write({ "assets/main-1.js": "the script" })

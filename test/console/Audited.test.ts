@@ -84,7 +84,7 @@ const elsewhere = new Set(["session.signIn", "projects.reindex"])
 const isOwn = (name: string): boolean => /^(session|me|own\w+|conversations|answers)\./.test(name)
 
 layer(TestApp.layer(), { excludeTestServices: true })("What is changed in the browser", (it) => {
-  it.effect("is tested with every endpoint that isn't GET", () =>
+  it.effect("every endpoint of the console that isn't GET is tested for the audit log", () =>
     Effect.sync(() => {
       const tested = [...Object.keys(recorded), ...unrecorded, ...elsewhere]
       const names = declared.filter((one) => !isSafe(one)).map(({ name }) => name)
@@ -94,7 +94,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("What is changed in the br
 
   for (const endpoint of declared.filter((one) => !isSafe(one) && !elsewhere.has(one.name))) {
     const actions = recorded[endpoint.name] ?? []
-    it.effect(`has ${actions.join() || "nothing"} in the audit log for ${endpoint.name}, by the person`, () =>
+    it.effect(`${endpoint.name} writes ${actions.join() || "nothing"} to the audit log, by the person`, () =>
       Effect.gen(function* () {
         const tenant = yield* someTenant
         const owner = yield* someone("owner", tenant)

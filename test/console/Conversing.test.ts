@@ -25,7 +25,7 @@ layer(TestApp.layer({ http: { userRequestsMax: 1, userWaitSeconds: 0.1 } }), {
   excludeTestServices: true,
   timeout: 300_000
 })("A response for a signed-in user", (it) => {
-  it.effect("is streamed in the very bytes of the public endpoint", () =>
+  it.effect("a response for a signed-in user has the very bytes of the public endpoint", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const model = yield* ScriptedModel
@@ -43,7 +43,7 @@ layer(TestApp.layer({ http: { userRequestsMax: 1, userWaitSeconds: 0.1 } }), {
     })
   )
 
-  it.effect("is JSON where the request asks for it, and continues only conversations of the same user", () =>
+  it.effect("a response for a signed-in user may be JSON, and continues only its own conversations", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const model = yield* ScriptedModel
@@ -68,7 +68,7 @@ layer(TestApp.layer({ http: { userRequestsMax: 1, userWaitSeconds: 0.1 } }), {
     })
   )
 
-  it.effect("is accounted to the user, under a key that stands for the web application", () =>
+  it.effect("a response for a signed-in user is accounted to the user, under the web application's key", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       const model = yield* ScriptedModel
@@ -93,7 +93,7 @@ layer(TestApp.layer({ http: { userRequestsMax: 1, userWaitSeconds: 0.1 } }), {
     })
   )
 
-  it.effect("ends its call to the model when the browser disconnects", () =>
+  it.effect("a response for a signed-in user ends its model call when the browser disconnects", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       const model = yield* ScriptedModel
@@ -117,7 +117,7 @@ layer(TestApp.layer({ http: { userRequestsMax: 1, userWaitSeconds: 0.1 } }), {
     })
   )
 
-  it.effect("is bounded together with the user's other requests", () =>
+  it.effect("a response for a signed-in user is bounded together with the user's other requests", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       const model = yield* ScriptedModel
@@ -141,7 +141,7 @@ layer(TestApp.layer({ http: { userRequestsMax: 1, userWaitSeconds: 0.1 } }), {
 })
 
 layer(TestApp.layer(), { excludeTestServices: true })("Credentials of another interface", (it) => {
-  it.effect("don't open this one: a key no page, and a session no API", () =>
+  it.effect("a key opens no page of the application, and a session no API", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const { csrfToken, headers, secret } = yield* Effect.flatMap(someTenant, (tenant) =>

@@ -23,10 +23,10 @@ const foreignHeaders: ReadonlyArray<Record<string, string>> = [
 const unread = { bytes: "{not json" }
 
 layer(TestApp.layer(), { excludeTestServices: true })("A request that changes something", (it) => {
-  it.effect("is one of many", () => Effect.sync(() => assert.isAtLeast(changing.length, 24)))
+  it.effect("many endpoints change something", () => Effect.sync(() => assert.isAtLeast(changing.length, 24)))
 
   for (const endpoint of changing) {
-    it.effect(`to ${endpoint.name} needs the token of its own session`, () =>
+    it.effect(`a request to ${endpoint.name} needs the token of its own session`, () =>
       Effect.gen(function* () {
         const tenant = yield* refusedTenant
         const actor = yield* refusedActor("owner")
@@ -55,7 +55,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A request that changes so
 
 layer(TestApp.layer(), { excludeTestServices: true })("A request from another site's page", (it) => {
   for (const endpoint of declared) {
-    it.effect(`is refused by ${endpoint.name}, although it has the cookie and the token`, () =>
+    it.effect(`a request from another site's page is refused by ${endpoint.name}, with its token`, () =>
       Effect.gen(function* () {
         const tenant = yield* refusedTenant
         const { headers } = yield* refusedActor("owner")
@@ -73,7 +73,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A request from another si
     )
   }
 
-  it.effect("is refused before anything of its body is read", () =>
+  it.effect("a request from another site's page is refused before anything of its body is read", () =>
     Effect.gen(function* () {
       const signIn = declared.find(({ name }) => name === "session.signIn")!
       const reply = yield* send(signIn, unread, { origin: "https://evil.example" })

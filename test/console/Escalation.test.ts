@@ -78,7 +78,7 @@ const stateOf = Effect.fnUntraced(function* ({ userId }: Target) {
 
 layer(TestApp.layer(), { excludeTestServices: true })("Only owners manage owners and admins", (it) => {
   for (const [name, { by, sample }] of Object.entries(changes)) {
-    it.effect(`by ${name}`, () =>
+    it.effect(`only owners manage owners and admins by ${name}`, () =>
       Effect.gen(function* () {
         for (const role of by) {
           for (const managed of roles) {
@@ -99,7 +99,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("Only owners manage owners
     )
   }
 
-  it.effect("and an admin revokes and limits its own keys as every user does", () =>
+  it.effect("an admin revokes and limits its own keys as every user does", () =>
     Effect.gen(function* () {
       for (const role of roles) {
         const { headers, target } = yield* someone(role, yield* someTenant)
@@ -116,7 +116,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("Only owners manage owners
     })
   )
 
-  it.effect("and no role gives a higher one, to others or to itself", () =>
+  it.effect("no role gives a higher one, to others or to itself", () =>
     Effect.gen(function* () {
       for (const role of ["organization_admin", "admin", "owner"] as const) {
         for (const given of roles) {
@@ -151,7 +151,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("Only owners manage owners
     })
   )
 
-  it.effect("and no role gets a key of somebody else", () =>
+  it.effect("no role gets a key of somebody else", () =>
     Effect.gen(function* () {
       const tenant = yield* someTenant
       const { headers } = yield* someone("owner", tenant)

@@ -91,12 +91,12 @@ const stateOf = Effect.fnUntraced(function* ({ organizationId, projectId, userId
 })
 
 layer(TestApp.layer(), { excludeTestServices: true })("What belongs to another organization", (it) => {
-  it.effect("is named by requests to many endpoints", () =>
+  it.effect("many endpoints name what belongs to an organization", () =>
     Effect.sync(() => assert.isAtLeast(reached.length, 18))
   )
 
   for (const endpoint of reached) {
-    it.effect(`answers ${endpoint.name} as what doesn't exist, and stays as it is`, () =>
+    it.effect(`${endpoint.name} answers what belongs to another organization as missing, and keeps it`, () =>
       Effect.gen(function* () {
         const own = yield* someTenant
         const actor = yield* someone("organization_admin", own)
@@ -119,7 +119,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("What belongs to another o
     )
   }
 
-  it.effect("is in no list that its admin doesn't see", () =>
+  it.effect("what belongs to another organization is in no list that its admin doesn't see", () =>
     Effect.gen(function* () {
       const own = yield* someTenant
       const other = yield* someTenant

@@ -78,7 +78,7 @@ const sessionOf = Effect.fnUntraced(function* (jar: CookieJar) {
 })
 
 layer(appLayer(), { excludeTestServices: true })("Signing in by an identity provider", (it) => {
-  it.effect("starts a session and leads to the page that was asked for", () =>
+  it.effect("a sign-in by a provider starts a session and leads to the page that was asked for", () =>
     Effect.gen(function* () {
       const person = somebody()
       const { jar, url } = yield* arrived(person)
@@ -103,7 +103,7 @@ layer(appLayer(), { excludeTestServices: true })("Signing in by an identity prov
     })
   )
 
-  it.effect("keeps the pending sign-in from scripts and from other sites", () =>
+  it.effect("a sign-in by a provider keeps its state from scripts and from other sites", () =>
     Effect.gen(function* () {
       const { jar, url } = yield* arrived(somebody())
       yield* locationOf(jar, `${url}${begin}`)
@@ -113,7 +113,7 @@ layer(appLayer(), { excludeTestServices: true })("Signing in by an identity prov
     })
   )
 
-  it.effect("never leads to another site", () =>
+  it.effect("a sign-in by a provider never leads to another site", () =>
     Effect.gen(function* () {
       const { jar, url } = yield* arrived(somebody())
       for (const asked of ["https://evil.test/", "//evil.test/", "/\\evil.test", "/.//evil.test", begin]) {
@@ -124,7 +124,7 @@ layer(appLayer(), { excludeTestServices: true })("Signing in by an identity prov
     })
   )
 
-  it.effect("accepts each answer of the provider once", () =>
+  it.effect("a sign-in by a provider accepts each answer of the provider once", () =>
     Effect.gen(function* () {
       const { address, jar, url } = yield* walked(somebody())
       const cookie = `parley_sign_in=${jar.cookies(url).get("parley_sign_in")?.value}`
@@ -138,7 +138,7 @@ layer(appLayer(), { excludeTestServices: true })("Signing in by an identity prov
     })
   )
 
-  it.effect("is refused to a browser that began no sign-in, or another one", () =>
+  it.effect("a sign-in by a provider is refused to a browser that began none, or another one", () =>
     Effect.gen(function* () {
       const { address, provider, url } = yield* walked(somebody())
       const refused = `${pagePaths.signIn}?problem=sign_in_expired`
@@ -152,7 +152,7 @@ layer(appLayer(), { excludeTestServices: true })("Signing in by an identity prov
     })
   )
 
-  it.effect("gives a new session in place of a planted one, and ends the one before", () =>
+  it.effect("a sign-in by a provider replaces a planted session, and ends the one before", () =>
     Effect.gen(function* () {
       const first = yield* walked(somebody())
       yield* locationOf(first.jar, first.address)
@@ -165,7 +165,7 @@ layer(appLayer(), { excludeTestServices: true })("Signing in by an identity prov
     })
   )
 
-  it.effect("leads back to the sign-in page with the reason of a refusal", () =>
+  it.effect("a sign-in by a provider leads back to the sign-in page with the reason of a refusal", () =>
     Effect.gen(function* () {
       const person = somebody()
       const disabled = somebody()
@@ -186,7 +186,7 @@ layer(appLayer(), { excludeTestServices: true })("Signing in by an identity prov
     })
   )
 
-  it.effect("believes no strange Host", () =>
+  it.effect("a sign-in by a provider believes no strange Host", () =>
     Effect.gen(function* () {
       const { url } = yield* arrived(somebody())
       for (const [host, origin] of [
@@ -204,7 +204,7 @@ layer(appLayer(), { excludeTestServices: true })("Signing in by an identity prov
     })
   )
 
-  it.effect("is a navigation: other methods are not allowed", () =>
+  it.effect("a sign-in by a provider is a navigation, and other methods are not allowed", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       for (const path of [begin, callback]) {
@@ -219,7 +219,7 @@ layer(appLayer(), { excludeTestServices: true })("Signing in by an identity prov
 describe("a service below a path", () => {
   const publicUrl = "https://parley.example.com/chat"
   layer(appLayer({ console: { publicUrl, basePath: "/chat/" } }), { excludeTestServices: true })((it) => {
-    it.effect("has its cookies, its redirect URI and its pages there", () =>
+    it.effect("a service below a path has its cookies, its redirect URI and its pages there", () =>
       Effect.gen(function* () {
         const { jar, provider, url } = yield* arrived(somebody())
         provider.allowRedirectTo(`${publicUrl}${callback}`)
@@ -243,7 +243,7 @@ describe("a service below a path", () => {
 
 describe("a service whose provider is away at its start", () => {
   layer(appLayer({ oidc: { issuer: "http://127.0.0.1:1" } }), { excludeTestServices: true })((it) => {
-    it.effect("works, offers the provider, and says that it doesn't answer", () =>
+    it.effect("a service whose provider is away at its start works, and says that it doesn't answer", () =>
       Effect.gen(function* () {
         const { url } = yield* TestApp
         const jar = makeCookieJar()
@@ -258,7 +258,7 @@ describe("a service whose provider is away at its start", () => {
 describe("a service without a provider", () => {
   const none = { issuer: null, clientId: null, clientSecret: null }
   layer(appLayer({ oidc: none }), { excludeTestServices: true })((it) => {
-    it.effect("offers none", () =>
+    it.effect("a service without a provider offers no sign-in by one", () =>
       Effect.gen(function* () {
         const { url } = yield* TestApp
         const jar = makeCookieJar()
@@ -292,7 +292,7 @@ describe("the page to return to", () => {
   ]
   const Asked = Schema.Array(Schema.Literals(pieces)).check(Schema.isMaxLength(12))
 
-  it.prop("is always one of this service, below whatever base", [Asked], ([asked]) => {
+  it.prop("the page to return to is always one of this service, below whatever base", [Asked], ([asked]) => {
     for (const text of [asked.join(""), `/${asked.join("")}`, `${pagePaths.account}${asked.join("")}`]) {
       const path = returnPath(text)
       for (const base of ["/", "/chat/"]) {
@@ -306,13 +306,13 @@ describe("the page to return to", () => {
     }
   })
 
-  it("is the first page where the dots of a path hide a host", () => {
+  it("the page to return to is the first page where the dots of a path hide a host", () => {
     for (const asked of [".\\/", "/.//", "/.//?a=b", "/..//evil.test", "/./\\evil.test", "/.//usage"]) {
       assert.strictEqual(returnPath(asked), "/", asked)
     }
   })
 
-  it("is the one that was asked for, with its query and its fragment", () => {
+  it("the page to return to is the one that was asked for, with its query and its fragment", () => {
     for (const path of Object.values(pagePaths)) {
       assert.strictEqual(returnPath(`${path}?a=b#c`), `${path}?a=b#c`)
     }
@@ -322,7 +322,7 @@ describe("the page to return to", () => {
 })
 
 describe("the reasons of refusals", () => {
-  it("have sentences, and other codes have none", () => {
+  it("the reasons of refusals have sentences, and other codes have none", () => {
     for (const code of Object.keys(signInRefusals)) assert.match(signInRefusalText(code) ?? "", /\.$/)
     for (const code of ["", "toString", "__proto__", "<b>"]) assert.isNull(signInRefusalText(code))
   })

@@ -19,7 +19,7 @@ const state = Effect.gen(function* () {
 })
 
 layer(TestApp.layer(), { excludeTestServices: true })("A link", (it) => {
-  it.effect("sets up the first administrator, who is asked for until then", () =>
+  it.effect("a link sets up the first administrator, and the page asks for it until then", () =>
     Effect.gen(function* () {
       const { alice } = yield* TestApp
       yield* setRole(alice.id, "owner")
@@ -49,7 +49,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A link", (it) => {
     })
   )
 
-  it.effect("of an invitation creates its user, and ends the session that the browser had", () =>
+  it.effect("an invitation's link creates its user, and ends the session that the browser had", () =>
     Effect.gen(function* () {
       const tenant = yield* someTenant
       const earlier = yield* someone("admin", tenant)
@@ -70,7 +70,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A link", (it) => {
     })
   )
 
-  it.effect("that doesn't exist answers in the same way whatever it looks like", () =>
+  it.effect("a link that doesn't exist is answered in the same way whatever it looks like", () =>
     Effect.gen(function* () {
       for (const token of ["", "x", `parley_link_${"0".repeat(39)}`, "ä".repeat(100)]) {
         const opened = yield* post("link", { token })

@@ -6,7 +6,7 @@ import { call } from "../support/Wire.ts"
 import { someone, someTenant } from "./ConsoleFixture.ts"
 
 layer(TestApp.layer(), { excludeTestServices: true })("A request by another method", (it) => {
-  it.effect("is admitted as GET is if it is HEAD", () =>
+  it.effect("a HEAD request is admitted as GET is", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       const { headers } = yield* someone("member", yield* someTenant)
@@ -19,7 +19,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A request by another meth
     })
   )
 
-  it.effect("permits no other site anything if it is a preflight", () =>
+  it.effect("a preflight permits no other site anything", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       for (const path of [
@@ -42,7 +42,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A request by another meth
     })
   )
 
-  it.effect("does nothing that its headers or its query say instead", () =>
+  it.effect("a request does nothing that its headers or its query say instead of its method", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       const { headers, secret } = yield* someone("member", yield* someTenant)

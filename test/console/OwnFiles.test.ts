@@ -58,7 +58,7 @@ layer(TestApp.layer({ files: { filesPerUserMax: 4, bytesPerUserMax: 1_000 } }), 
   excludeTestServices: true,
   timeout: 300_000
 })("The files of a signed-in user", (it) => {
-  it.effect("are uploaded, listed, downloaded and deleted as under /v1", () =>
+  it.effect("the files of a signed-in user are uploaded, listed, downloaded and deleted as under /v1", () =>
     Effect.gen(function* () {
       const user = yield* someUser
       const file = decodeFile((yield* upload(user.headers, "zebra.txt", "I am a zebra.\n")).text)
@@ -80,7 +80,7 @@ layer(TestApp.layer({ files: { filesPerUserMax: 4, bytesPerUserMax: 1_000 } }), 
     })
   )
 
-  it.effect("need the CSRF token for an upload", () =>
+  it.effect("the files of a signed-in user need the CSRF token for an upload", () =>
     Effect.gen(function* () {
       const { headers } = yield* someUser
       const { ["x-csrf-token"]: _, ...rest } = headers
@@ -126,7 +126,7 @@ layer(TestApp.layer({ files: { filesPerUserMax: 4, bytesPerUserMax: 1_000 } }), 
     })
   )
 
-  it.effect("are readable by their owner only, and say when there is no text yet", () =>
+  it.effect("the texts of files are readable by their owner only, and say when there is none yet", () =>
     Effect.gen(function* () {
       const [user, other] = [yield* someUser, yield* someUser]
       const id = yield* someFile(user.id, null, "late.txt")

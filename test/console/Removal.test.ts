@@ -46,7 +46,7 @@ const someReader = Effect.fnUntraced(function* (text: string) {
 layer(TestApp.layer({ files: { store: "postgres" } }), { excludeTestServices: true })(
   "what is deleted",
   (it) => {
-    it.effect("of a file is its text, wherever answers were made from it", () =>
+    it.effect("the deletion of a file removes its text, wherever answers were made from it", () =>
       Effect.gen(function* () {
         const words = "the zanzibar beacon blinks in mauve"
         const user = yield* someReader(`# Beacons\n\nKnow that ${words} every night.\n`)
@@ -78,7 +78,7 @@ layer(TestApp.layer({ files: { store: "postgres" } }), { excludeTestServices: tr
       })
     )
 
-    it.effect("of a conversation are its questions, answers and logs, with and without an answer", () =>
+    it.effect("the deletion of a conversation removes its questions, answers and logs", () =>
       Effect.gen(function* () {
         const words = "where do the tinsel otters sleep"
         const user = yield* someReader("nothing")

@@ -34,7 +34,7 @@ const lineOf = Effect.fnUntraced(function* (id: string | null) {
 const Logged = TestApp.layerWith(TestDatabase.layer, FileStoreLayer, {}, ScriptedModel.layer, Log)
 
 layer(Logged, { excludeTestServices: true })("The log line of a request to /console", (it) => {
-  it.effect("names the user of the session and the route, and no key", () =>
+  it.effect("the log line of a request names the user of the session and the route, and no key", () =>
     Effect.gen(function* () {
       const tenant = yield* someTenant
       const { headers, target } = yield* someone("owner", tenant)
@@ -55,7 +55,7 @@ layer(Logged, { excludeTestServices: true })("The log line of a request to /cons
     })
   )
 
-  it.effect("names who signed in, and holds no secret and no address of who didn't", () =>
+  it.effect("the log line of a sign-in names who signed in, and no secret and no failed address", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       const { csrfToken, headers, secret, target } = yield* someone("member", yield* someTenant)
@@ -120,7 +120,7 @@ layer(
   }),
   { excludeTestServices: true }
 )("Requests without a session", (it) => {
-  it.effect("are bounded by the address of their client, and those of sessions by their user", () =>
+  it.effect("requests without a session are bounded by client address, and those of sessions by user", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       const { headers } = yield* someone("member", yield* someTenant)

@@ -13,7 +13,7 @@ const admits = (admitted: Admitted, role: Role): boolean =>
   typeof admitted === "string" || admitted.includes(role)
 
 layer(TestApp.layer(), { excludeTestServices: true })("Every endpoint of ConsoleApi", (it) => {
-  it.effect("has an expectation, and there is none for another one", () =>
+  it.effect("every endpoint of ConsoleApi has an expectation, and there is none for another one", () =>
     Effect.sync(() => {
       const names = declared.map(({ name }) => name)
       assert.sameMembers(names, Object.keys(expectations))

@@ -12,7 +12,7 @@ const host = "127.0.0.1:3000"
 const origin = `http://${host}`
 
 describe("isFromOwnPage", () => {
-  it("accepts a change from a page of the same host, with or without TLS in front", () => {
+  it("isFromOwnPage accepts a change from a page of the same host, with or without TLS in front", () => {
     assert.isTrue(accepts("POST", { host, origin }))
     assert.isTrue(accepts("POST", { host: "localhost:3000", origin: "https://localhost:3000" }))
     assert.isTrue(accepts("DELETE", { host: "[::1]:3000", origin: "http://[::1]:3000" }))
@@ -20,7 +20,7 @@ describe("isFromOwnPage", () => {
     assert.isTrue(accepts("POST", { host, "sec-fetch-site": "same-origin" }))
   })
 
-  it("refuses a change that doesn't prove its origin", () => {
+  it("isFromOwnPage refuses a change that doesn't prove its origin", () => {
     for (const method of ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"]) {
       assert.isFalse(accepts(method, { host }), method)
       assert.isFalse(accepts(method, { host, "sec-fetch-site": "none" }), method)
@@ -29,7 +29,7 @@ describe("isFromOwnPage", () => {
     }
   })
 
-  it("refuses every request that names another origin", () => {
+  it("isFromOwnPage refuses every request that names another origin", () => {
     const others = [
       "http://evil.example",
       "http://127.0.0.1:3001",
@@ -50,13 +50,13 @@ describe("isFromOwnPage", () => {
     }
   })
 
-  it("reads pages and data without an origin, as browsers do", () => {
+  it("isFromOwnPage reads pages and data without an origin, as browsers do", () => {
     assert.isTrue(accepts("GET", { host }))
     assert.isTrue(accepts("GET", { host, "sec-fetch-site": "none" }))
     assert.isTrue(accepts("HEAD", { host, "sec-fetch-site": "same-origin" }))
   })
 
-  it("refuses a name that anybody could point to this address, unless the settings name it", () => {
+  it("isFromOwnPage refuses a name that anybody could point to this address, unless the settings name it", () => {
     for (const name of [
       "evil.example",
       "evil.example:3000",
@@ -75,7 +75,7 @@ describe("isFromOwnPage", () => {
     )
   })
 
-  it("accepts only the public address where the settings name one, whatever Host a proxy sends", () => {
+  it("isFromOwnPage accepts only the public address where the settings name one, whatever Host a proxy sends", () => {
     const publicUrl = "https://parley.example.com"
     assert.isTrue(accepts("POST", { host, origin: publicUrl }, publicUrl))
     assert.isFalse(accepts("POST", { host, origin }, publicUrl))

@@ -63,7 +63,7 @@ const seenAgo = Effect.fnUntraced(function* ({ target }: SignedIn, interval: str
 })
 
 layer(TestApp.layer(), { excludeTestServices: true })("The cookie of a session", (it) => {
-  it.effect("is hidden from scripts and other sites, and lasts as long as the session", () =>
+  it.effect("the session cookie is hidden from scripts and sites, and lasts as long as the session", () =>
     Effect.gen(function* () {
       const { target } = yield* withPassword
       const cookie = cookieOf(yield* signIn(target.email))
@@ -75,7 +75,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The cookie of a session",
     })
   )
 
-  it.effect("is a new one at every sign-in, and the session before it ends", () =>
+  it.effect("the session cookie is a new one at every sign-in, and the session before it ends", () =>
     Effect.gen(function* () {
       const { target } = yield* withPassword
       const planted = yield* startSession(target)
@@ -93,7 +93,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The cookie of a session",
     })
   )
 
-  it.effect("of somebody else is replaced too, and is worth nothing afterwards", () =>
+  it.effect("the session cookie of another user is replaced, too, and is worth nothing afterwards", () =>
     Effect.gen(function* () {
       const { target } = yield* withPassword
       const stranger = yield* someone("member", yield* someTenant)
@@ -103,7 +103,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The cookie of a session",
     })
   )
 
-  it.effect("that the browser made up is not taken over", () =>
+  it.effect("a session cookie that the browser made up is not taken over", () =>
     Effect.gen(function* () {
       const { target } = yield* withPassword
       const chosen = `parley_session_${"0".repeat(39)}`
@@ -113,7 +113,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The cookie of a session",
     })
   )
 
-  it.effect("is another one after a change of the password, and the one before it admits nobody", () =>
+  it.effect("the session cookie is replaced by a change of the password, and the old one is void", () =>
     Effect.gen(function* () {
       const { before, headers } = yield* withPassword
       assert.isFalse(yield* isValid(before))
@@ -127,7 +127,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The cookie of a session",
     })
   )
 
-  it.effect("is not set by a sign-in that fails, and the session before it stays", () =>
+  it.effect("the session cookie is not set by a sign-in that fails, and the session before it stays", () =>
     Effect.gen(function* () {
       const { headers, target } = yield* withPassword
       const reply = yield* send(
@@ -141,7 +141,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The cookie of a session",
     })
   )
 
-  it.effect("is renewed when the expiry slides, and otherwise not set again", () =>
+  it.effect("the session cookie is renewed when the expiry slides, and otherwise not set again", () =>
     Effect.gen(function* () {
       const actor = yield* someone("member", yield* someTenant)
       for (const name of ["session.state", "me.keys"]) {
@@ -155,7 +155,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The cookie of a session",
     })
   )
 
-  it.effect("is removed at sign-out, at the end of all sessions and at the end of its own", () =>
+  it.effect("the session cookie is removed at sign-out, and at the end of all sessions or its own", () =>
     Effect.gen(function* () {
       for (const name of ["session.signOut", "me.endSessions", "me.endSession"]) {
         const actor = yield* someone("member", yield* someTenant)
@@ -171,7 +171,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The cookie of a session",
     })
   )
 
-  it.effect("stays at the end of another session", () =>
+  it.effect("the session cookie stays at the end of another session", () =>
     Effect.gen(function* () {
       const actor = yield* someone("member", yield* someTenant)
       const other = yield* startSession(actor.target)
@@ -187,7 +187,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The cookie of a session",
     })
   )
 
-  it.effect("with the longest path counts where there are several", () =>
+  it.effect("the session cookie with the longest path counts where there are several", () =>
     Effect.gen(function* () {
       const first = yield* someone("member", yield* someTenant)
       const second = yield* someone("member", yield* someTenant)
@@ -206,7 +206,7 @@ const throughProxy = (
   headers: Record<string, string>
 ) =>
   layer(TestApp.layer({ console: settings }), { excludeTestServices: true })(name, (it) => {
-    it.effect("has the cookie for that", () =>
+    it.effect("the session cookie below a path has that path", () =>
       Effect.gen(function* () {
         const tenant = yield* someTenant
         const sessions = yield* Sessions
@@ -258,7 +258,7 @@ throughProxy(
 )
 
 layer(TestApp.layer(), { excludeTestServices: true })("A session", (it) => {
-  it.effect("is over with the next request once its user is disabled", () =>
+  it.effect("a session is over with the next request once its user is disabled", () =>
     Effect.gen(function* () {
       const actor = yield* someone("owner", yield* someTenant)
       assert.isTrue(yield* isValid(actor.headers))
@@ -279,7 +279,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A session", (it) => {
     })
   )
 
-  it.effect("has the role that its user has at the time of the request", () =>
+  it.effect("a session has the role that its user has at the time of the request", () =>
     Effect.gen(function* () {
       const tenant = yield* someTenant
       const actor = yield* someone("admin", tenant)
@@ -295,7 +295,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A session", (it) => {
     })
   )
 
-  it.effect("tells those who are not signed in nothing but that", () =>
+  it.effect("the session endpoint tells those who are not signed in nothing but that", () =>
     Effect.gen(function* () {
       const reply = yield* send(endpoint("session.state"), {}, {})
       assert.deepStrictEqual(JSON.parse(reply.text), {

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { auditActions } from "../../src/domain/AuditEntry.ts"
 
 describe("auditActions", () => {
-  it("are all in docs/audit.md, with what they are about and what they mean", () => {
+  it("auditActions are all in docs/audit.md, with what they are about and what they mean", () => {
     const documented = readFileSync("docs/audit.md", "utf8")
       .split("\n")
       .filter((line) => line.startsWith("| `") && line.includes(".") && !line.includes("audit "))

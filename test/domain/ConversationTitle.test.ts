@@ -3,24 +3,24 @@ import { Effect, Schema } from "effect"
 import { isOneLine, titleOf } from "../../src/domain/ConversationTitle.ts"
 
 describe("the title of a conversation", () => {
-  it("is the first message, if that is short, without its line breaks", () => {
+  it("titleOf returns the first message, if that is short, without its line breaks", () => {
     assert.strictEqual(titleOf("  Where is\n\nthe manual? "), "Where is the manual?")
     assert.strictEqual(titleOf(" \n "), null)
   })
 
-  it("is cut after the last word that ends within 60 characters", () => {
+  it("titleOf cuts after the last word that ends within 60 characters", () => {
     const words = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen"
     assert.strictEqual(titleOf(words), "one two three four five six seven eight nine ten eleven")
     const exact = `${"a".repeat(29)} ${"b".repeat(30)} more`
     assert.strictEqual(titleOf(exact), exact.slice(0, 60))
   })
 
-  it("cuts a word that is longer than that, and no character in two", () => {
+  it("titleOf cuts a word that is longer than 60 characters, and no character in two", () => {
     assert.strictEqual(titleOf("x".repeat(100)), "x".repeat(60))
     assert.strictEqual(titleOf("😀".repeat(100)), "😀".repeat(60))
   })
 
-  it("has no control characters, and nothing that turns the direction of what stands behind it", () => {
+  it("titleOf leaves out control characters, and what turns the direction of the text", () => {
     assert.strictEqual(titleOf("Read\u0000 the \u202etxt.exe\u0007"), "Read the txt.exe")
     assert.isNull(titleOf("\u202e\u0000"))
     assert.isTrue(isOneLine("\u05e9\u05dc\u05d5\u05dd \u200fabc"))
@@ -28,7 +28,7 @@ describe("the title of a conversation", () => {
   })
 
   it.effect.prop(
-    "has at most 60 characters of the message, and is never blank",
+    "titleOf returns at most 60 characters of the message, and never a blank text",
     [Schema.String],
     ([message]) =>
       Effect.sync(() => {

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { csvOf } from "../../src/domain/Csv.ts"
 
 describe("csvOf", () => {
-  it("writes a heading and one line for each row, and an empty cell for null", () => {
+  it("csvOf writes a heading and one line for each row, and an empty cell for null", () => {
     assert.strictEqual(
       csvOf(
         ["day", "tokens", "key"],
@@ -15,18 +15,18 @@ describe("csvOf", () => {
     )
   })
 
-  it("quotes what would end a cell or a line", () => {
+  it("csvOf quotes what would end a cell or a line", () => {
     assert.strictEqual(csvOf(["a"], [['say "a, b"\nc']]), 'a\r\n"say ""a, b""\nc"\r\n')
   })
 
-  it("puts an apostrophe before every text that a spreadsheet would compute", () => {
+  it("csvOf puts an apostrophe before every text that a spreadsheet would compute", () => {
     for (const text of ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1", "|calc", "＝1+1"]) {
       const [, line = ""] = csvOf(["name"], [[text]]).split(/(?<=name)\r\n/)
       assert.isTrue(/^"?'/.test(line), JSON.stringify(line))
     }
   })
 
-  it("leaves negative numbers alone", () => {
+  it("csvOf leaves negative numbers alone", () => {
     assert.strictEqual(csvOf(["n"], [[-1.5]]), "n\r\n-1.5\r\n")
   })
 })

@@ -14,7 +14,7 @@ const Size = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 20 }))
 
 describe("the input of a custom tool", () => {
   it.prop(
-    "is the text in the arguments, whatever their pieces are",
+    "the input of a custom tool is the text in the arguments, whatever their pieces are",
     [Schema.String, Size],
     ([text, size]) => {
       const escaped = argumentsOf(text).replaceAll(
@@ -31,7 +31,7 @@ describe("the input of a custom tool", () => {
   )
 
   it.prop(
-    "is the same of arguments that are none, at once and in pieces",
+    "the input of malformed arguments is the same at once and in pieces",
     [Schema.String, Size],
     ([tail, size]) => {
       for (const args of [tail, `{"input":"${tail}`, `{"input":"a\\u00e4${tail}"}`, `{"other":"${tail}"}`])
@@ -39,7 +39,7 @@ describe("the input of a custom tool", () => {
     }
   )
 
-  it("leaves as it is written, and not at the end", () => {
+  it("the input of a custom tool streams as it is written, and not at the end", () => {
     assert.deepStrictEqual(inPieces('{"input":"ab\\n\\u00e4c"}', 4), ["", "", "ab", "\n", "ä", "c", ""])
     for (const [args, text] of [
       ["plain words", "plain words"],

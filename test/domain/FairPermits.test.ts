@@ -57,7 +57,7 @@ const check = (permits: FairPermits, open: ReadonlyArray<Request>) => {
 
 describe("FairPermits", () => {
   it.effect.prop(
-    "keeps both limits and loses no permit, whatever is acquired, reduced, ended and interrupted",
+    "FairPermits keeps both limits and loses no permit, whatever is acquired, reduced, ended and interrupted",
     { steps: Steps },
     ({ steps }) =>
       Effect.gen(function* () {
@@ -86,7 +86,7 @@ describe("FairPermits", () => {
       })
   )
 
-  it.effect("gives keys that wait their turns, and serves the requests of one key in order", () =>
+  it.effect("FairPermits serves waiting keys in turns, and the requests of one key in order", () =>
     Effect.gen(function* () {
       const permits = new FairPermits({ totalMax: 1 })
       const served: Array<string> = []
@@ -112,7 +112,7 @@ describe("FairPermits", () => {
     })
   )
 
-  it.effect("serves a large request before later small ones of the same key", () =>
+  it.effect("FairPermits serves a large request before later small ones of the same key", () =>
     Effect.gen(function* () {
       const permits = new FairPermits({ totalMax: 20, perKeyMax: 10 })
       const first = yield* request(permits, "alice", 6, 10)
@@ -124,7 +124,7 @@ describe("FairPermits", () => {
     })
   )
 
-  it.effect("runs tasks of one key up to its own limit and leaves other keys alone", () =>
+  it.effect("FairPermits runs tasks of one key up to its own limit and leaves other keys alone", () =>
     Effect.gen(function* () {
       const permits = new FairPermits({ perKeyMax: 2 })
       const [first, second, third] = yield* Effect.forEach(["alice", "alice", "alice"], (key) =>
@@ -140,7 +140,7 @@ describe("FairPermits", () => {
     })
   )
 
-  it.effect("releases at once what a request holds that gives up after a time", () =>
+  it.effect("FairPermits releases at once the permits of a request that gives up waiting", () =>
     Effect.gen(function* () {
       const permits = new FairPermits({ totalMax: 2, perKeyMax: 1 })
       yield* request(permits, "alice", 1, 1)

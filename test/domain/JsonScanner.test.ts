@@ -63,7 +63,7 @@ const nested = (depth: number): unknown => (depth === 0 ? 1 : [nested(depth - 1)
 
 describe("JsonScanner", () => {
   it.prop(
-    "counts what JSON.parse finds, in pieces of any size",
+    "JsonScanner counts what JSON.parse finds, in pieces of any size",
     {
       given: Schema.Json,
       size: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 7 })),
@@ -83,7 +83,7 @@ describe("JsonScanner", () => {
   )
 
   it.prop(
-    "reads any bytes without an error",
+    "JsonScanner reads any bytes without an error",
     { texts: Schema.Array(Schema.Literals(["[", "]", "{", "}", '"', ",", ":", "\\", "a", " ", "é"])) },
     ({ texts }) => {
       for (const size of [1, 3, 100]) assert.isNull(scanInPieces(texts.join(""), size, unbounded))
@@ -122,7 +122,7 @@ describe("JsonScanner", () => {
     assert.isNull(excessOf(JSON.stringify(Array.from({ length: entriesMax }, () => fieldsOf(15)))))
   })
 
-  it("names the object or list that exceeds a bound", () => {
+  it("JsonScanner names the object or list that exceeds a bound", () => {
     const at = (value: unknown) => excessOf(JSON.stringify(value))?.path
     assert.strictEqual(at({ metadata: fieldsOf(fieldsMax + 1) }), "metadata")
     assert.strictEqual(at({ input: [1, { content: Array(entriesMax + 1).fill(1) }] }), "input[1].content")
@@ -130,7 +130,7 @@ describe("JsonScanner", () => {
     assert.strictEqual(at(fieldsOf(fieldsMax + 1)), "")
   })
 
-  it("reads 10,000 items with all that an answer's items have, and long data URLs", () => {
+  it("JsonScanner reads 10,000 items of answers, and long data URLs", () => {
     const item = {
       id: "msg_1",
       type: "message",

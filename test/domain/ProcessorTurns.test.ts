@@ -36,7 +36,7 @@ const run = (queue: TurnQueue, user: string, effect: Effect.Effect<unknown>) =>
   Effect.runFork(Effect.provideService(inTurns(user)(effect), ProcessorTurns, queue))
 
 describe("ProcessorTurns", () => {
-  it("interrupts a user's long work after each slice, so that another user's short work is done meanwhile", () => {
+  it("ProcessorTurns interrupts a user's long work after each slice, so that another user's short work is done meanwhile", () => {
     const { loop, next, work } = makeLoop()
     const queue = new TurnQueue(loop)
     const order: Array<string> = []
@@ -53,7 +53,7 @@ describe("ProcessorTurns", () => {
     assert.deepStrictEqual(order, ["short", "long"])
   })
 
-  it("counts processor time and not requests: who has used less goes first", () => {
+  it("ProcessorTurns counts processor time and not requests: users with less go first", () => {
     const { loop, next, work } = makeLoop()
     const queue = new TurnQueue(loop)
     const order: Array<string> = []
@@ -73,7 +73,7 @@ describe("ProcessorTurns", () => {
     assert.isBelow(order.lastIndexOf("single"), 20)
   })
 
-  it("who uses up a slice rests for as long as that took while another user is active, and not otherwise", () => {
+  it("ProcessorTurns lets a user who used up a slice rest while another user is active", () => {
     const { loop, next, now, work } = makeLoop()
     const queue = new TurnQueue(loop)
     const steps = (count: number, millis: number) => Effect.forEach(Array(count), () => work(millis))
@@ -161,7 +161,7 @@ describe("ProcessorTurns", () => {
     assert.deepStrictEqual(done, ["answered", "decoded"])
   })
 
-  it.effect("runs effects to their ends on the loop of Node", () =>
+  it.effect("ProcessorTurns runs effects to their ends on the loop of Node", () =>
     Effect.gen(function* () {
       const sum = (user: string) =>
         inTurns(user)(

@@ -36,17 +36,17 @@ const pieceOf = ({ from, kind, length }: typeof Piece.Type): string => {
 }
 
 describe("estimateTokens", () => {
-  it.effect.each(samples)("is at least the token count of %s, and at most twice as much", ([, text]) =>
+  it.effect.each(samples)("estimateTokens returns one to two times the tokens of %s", ([, text]) =>
     assertBound(text)
   )
 
   it.effect.prop(
-    "stays within these bounds where texts of several kinds are put together",
+    "estimateTokens stays within its bounds where texts of several kinds are put together",
     [Schema.Array(Piece).check(Schema.isMinLength(3), Schema.isMaxLength(8))],
     ([pieces]) => assertBound(pieces.map(pieceOf).join("\n"))
   )
 
-  it.prop("is the same for a text that comes in pieces", [Schema.Array(Schema.String)], ([pieces]) => {
+  it.prop("estimateTokens is the same for a text in pieces", [Schema.Array(Schema.String)], ([pieces]) => {
     const whole = pieces.reduce((before, piece) => tally(piece, before), noText)
     assert.strictEqual(tokensOf(whole), estimateTokens(pieces.join("")))
   })
@@ -54,7 +54,7 @@ describe("estimateTokens", () => {
 
 describe("beginningWithin", () => {
   it.prop(
-    "is the longest well-formed beginning whose estimate is within the bound",
+    "beginningWithin returns the longest well-formed beginning within the bound",
     [Piece, Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 400 }))],
     ([piece, tokensMax]) => {
       const text = pieceOf(piece)

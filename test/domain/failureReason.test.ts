@@ -4,14 +4,14 @@ import { DatabaseUnavailable, StorageFailed } from "../../src/domain/Errors.ts"
 import { failureReason } from "../../src/domain/failureReason.ts"
 
 describe("The reason of a failure", () => {
-  it("names every message from the outside in, and the system's code", () => {
+  it("failureReason names every message from the outside in, and the system's code", () => {
     const refused = Object.assign(new Error("connect refused"), { code: "ECONNREFUSED" })
     const error = new Error("fetch failed", { cause: refused })
     assert.strictEqual(failureReason(error), "fetch failed: connect refused: ECONNREFUSED")
     assert.strictEqual(new StorageFailed({ operation: "put", cause: error }).message, failureReason(error))
   })
 
-  it("names the first of several addresses that refused", () => {
+  it("failureReason names the first of several addresses that refused", () => {
     const several = new AggregateError([new Error("connect ECONNREFUSED ::1:9000")], "")
     assert.strictEqual(
       failureReason(new Error("fetch failed", { cause: several })),
@@ -19,7 +19,7 @@ describe("The reason of a failure", () => {
     )
   })
 
-  it("quotes no value of a PostgreSQL error", () => {
+  it("failureReason quotes no value of a PostgreSQL error", () => {
     const cause = new Error('invalid input syntax for type uuid: "a value"')
     const sql = new SqlError.SqlError({
       reason: new SqlError.ConnectionError({ cause, operation: "query", message: "the server's sentence" })
@@ -29,7 +29,7 @@ describe("The reason of a failure", () => {
     assert.notInclude(reason, "a value")
   })
 
-  it("says so if no reason is known", () => {
+  it("failureReason says so if no reason is known", () => {
     assert.strictEqual(failureReason(undefined), "no reason is known")
   })
 })

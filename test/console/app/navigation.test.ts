@@ -23,7 +23,7 @@ const endpoints = {
 }
 
 describe("the navigation", () => {
-  it("leads to a page of the administration exactly those whom the service answers there", () => {
+  it("the navigation leads exactly those to a page whom the service answers there", () => {
     for (const [path, endpoint] of Object.entries(endpoints)) {
       const roles = rolesOf[Context.get(endpoint.annotations, Access)]
       assert.deepStrictEqual(
@@ -34,7 +34,7 @@ describe("the navigation", () => {
     }
   })
 
-  it("has no heading without pages", () => {
+  it("the navigation has no heading without pages", () => {
     for (const role of Role.literals) for (const { entries } of areasFor(role)) assert.isNotEmpty(entries)
     assert.notInclude(
       areasFor("member").map(({ heading }) => heading),

@@ -9,19 +9,19 @@ import { auditSearch } from "../../../../src/console/app/pages/administration/au
 import { AuditAction } from "../../../../src/domain/AuditEntry.ts"
 
 describe("the filter of the audit log", () => {
-  it("takes what is text and not blank from the page's address", () => {
+  it("auditSearch takes what is text and not blank from the page's address", () => {
     const search = auditSearch({ actor: "  user@example.com ", action: "", since: 20_260_101, other: "x" })
     assert.deepStrictEqual(search, { actor: "user@example.com" })
   })
 
-  it("is the service's, or none where the address can't be one", () => {
+  it("auditQueryOf has the service's filter, or none where the address can't be one", () => {
     const search = { actor: "operator", action: "user.role", since: "2026-02-28" } as const
     assert.deepStrictEqual(auditQueryOf(search), search)
     assert.deepStrictEqual(auditQueryOf({ action: "user.vanish" }), {})
     assert.deepStrictEqual(auditQueryOf({ since: "2026-02-30" }), {})
   })
 
-  it("holds for the export, whatever its texts contain", () => {
+  it("the export of the audit log has the filter, whatever its texts contain", () => {
     const actor = "a&b=c#d@example.com"
     const url = new URL(exportPath({ actor, since: "2026-02-28" }, "csv"), "http://localhost")
     assert.strictEqual(url.pathname, "/console/admin/audit/export")
@@ -35,12 +35,12 @@ describe("the filter of the audit log", () => {
 })
 
 describe("an entry of the audit log", () => {
-  it("says what every action means, without markup", () => {
+  it("an entry of the audit log says what every action means, without markup", () => {
     for (const action of AuditAction.literals) assert.match(actionText(action), /^[A-Z][^;`]+$/)
     assert.strictEqual(actionText("session.fail"), "Fails to sign in")
   })
 
-  it("names who did it", () => {
+  it("an entry of the audit log names who did it", () => {
     const nameless = { actor_email: null, actor_name: null }
     const person = { actor: "person", actor_email: "user@example.com", actor_name: null } as const
     assert.strictEqual(actorText(person), "user@example.com")
@@ -49,7 +49,7 @@ describe("an entry of the audit log", () => {
     assert.strictEqual(actorText({ actor: "system", ...nameless }), "System")
   })
 
-  it("shows facts, and changes from the old value to the new one", () => {
+  it("an entry of the audit log shows facts, and changes from the old value to the new one", () => {
     assert.strictEqual(detailText(3), "3")
     assert.strictEqual(detailText(null), "none")
     assert.strictEqual(detailText({ old: null, new: 1_000 }), "none → 1000")

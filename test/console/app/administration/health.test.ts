@@ -12,7 +12,7 @@ import { testConfig } from "../../../support/TestConfig.ts"
 const check = (name: string, status: "ok" | "warning" | "failed") => ({ name, status, detail: "" })
 
 describe("the checks of an installation", () => {
-  it("are grouped by their outcome, the worst first", () => {
+  it("the checks of an installation are grouped by their outcome, the worst first", () => {
     const groups = grouped([check("a", "ok"), check("b", "failed"), check("c", "ok"), check("d", "warning")])
     assert.deepStrictEqual(
       groups.map(({ checks, status }) => [status, ...checks.map(({ name }) => name)]),
@@ -25,7 +25,7 @@ describe("the checks of an installation", () => {
     assert.deepStrictEqual(grouped([]), [])
   })
 
-  it("are summed up in a sentence", () => {
+  it("the checks of an installation are summed up in a sentence", () => {
     assert.strictEqual(summaryOf([check("a", "ok")]), "Everything is in order.")
     assert.strictEqual(summaryOf([check("a", "warning")]), "Nothing failed. There is 1 warning.")
     assert.strictEqual(
@@ -43,7 +43,7 @@ const setting = (name: string, value: string | null, byDefault: string | null, d
 })
 
 describe("the list of settings", () => {
-  it("is searched by words of names and descriptions, in any order and case", () => {
+  it("the list of settings is searched by words of names and descriptions, in any order and case", () => {
     const port = setting("PORT", "3000", "3000", "The port to listen on.")
     const host = setting("HOST", "0.0.0.0", "127.0.0.1", "The address to listen on.")
     const all = [port, host]
@@ -53,7 +53,7 @@ describe("the list of settings", () => {
     assert.deepStrictEqual(settingsFor(all, { text: "  nothing ", isChangedOnly: false }), [])
   })
 
-  it("knows secrets from what the service sends for one", () => {
+  it("the list of settings knows secrets from what the service sends for one", () => {
     const settings = describeSettings(testConfig({ models: { openaiApiKey: Redacted.make("sk-secret") } }))
     const key = settings.find(({ name }) => name === "OPENAI_API_KEY")
     assert.isTrue(key !== undefined && isSecret(key) && isChanged(key))

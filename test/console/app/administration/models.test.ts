@@ -4,7 +4,7 @@ import { modelState } from "../../../../src/console/app/pages/administration/mod
 import { unknownHealth } from "../../../../src/domain/Model.ts"
 
 describe("the state of a model", () => {
-  it("is unknown without recent requests, and shows failures and cooling down", () => {
+  it("the state of a model is unknown without recent requests, and shows failures", () => {
     const label = (health: Partial<typeof unknownHealth>) => modelState({ ...unknownHealth, ...health }).label
     assert.strictEqual(label({}), "No recent request")
     assert.strictEqual(label({ requests: 4 }), "Well")
@@ -14,7 +14,7 @@ describe("the state of a model", () => {
 })
 
 describe("a question why a model is chosen", () => {
-  it("leaves out what was left empty", () => {
+  it("explainPayload leaves out what was left empty", () => {
     const empty = { text: "Hello", plan: "", documents: null, tools: "", max_output_tokens: null }
     assert.deepStrictEqual(explainPayload(empty), { text: "Hello" })
     assert.deepStrictEqual(

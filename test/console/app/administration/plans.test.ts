@@ -21,7 +21,7 @@ describe("the terms of a plan", () => {
 })
 
 describe("a number of bytes", () => {
-  it("has the largest unit of which there is at least one", () => {
+  it("formatBytes uses the largest unit of which there is at least one", () => {
     assert.deepStrictEqual([0, 1, 999, 1_000, 2_500_000, 3e12, 7e15].map(formatBytes), [
       "0 bytes",
       "1 byte",

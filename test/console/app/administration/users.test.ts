@@ -6,7 +6,7 @@ import { Role } from "../../../../src/domain/Account.ts"
 import { mayManage, type Person } from "../../../../src/domain/Actor.ts"
 
 describe("the roles that the pages offer", () => {
-  it("are those that the service lets a user of the role give", () => {
+  it("the offered roles are those that the service lets a user of the role give", () => {
     for (const role of Role.literals) {
       const actor = { _tag: "Person", role } as Person
       assert.sameMembers(
@@ -21,12 +21,12 @@ describe("the roles that the pages offer", () => {
 describe("what can be done with a user", () => {
   const user = (role: Role, disabled_at: string | null, identities = 0) => ({ role, disabled_at, identities })
 
-  it("is nothing where its role is not the administrator's to manage", () => {
+  it("the tasks for a user are none where its role is not the administrator's to manage", () => {
     assert.deepStrictEqual(tasksFor("organization_admin", user("admin", null)), [])
     assert.deepStrictEqual(tasksFor("admin", user("owner", null)), [])
   })
 
-  it("depends on whether the user is disabled", () => {
+  it("the tasks for a user depend on whether it is disabled", () => {
     assert.deepStrictEqual(tasksFor("owner", user("member", null)), [
       "role",
       "password",
@@ -37,7 +37,7 @@ describe("what can be done with a user", () => {
     assert.deepStrictEqual(tasksFor("owner", user("member", "2026-01-01")), ["role", "enable", "delete"])
   })
 
-  it("includes to unlink it only where an identity provider signs it in", () => {
+  it("the tasks for a user include to unlink it only where an identity provider signs it in", () => {
     for (const disabledAt of [null, "2026-01-01"]) {
       assert.include(tasksFor("admin", user("member", disabledAt, 1)), "unlink")
       assert.notInclude(tasksFor("admin", user("member", disabledAt)), "unlink")
@@ -49,14 +49,14 @@ describe("what can be done with a user", () => {
 describe("the limit of a user", () => {
   const window = { used: 0, reserved: 0, resets_at: null as never }
 
-  it("is shown as it was set", () => {
+  it("the limit of a user is shown as it was set", () => {
     assert.strictEqual(kindOf({ ...window, limit: 5, source: "user" }), "own")
     assert.strictEqual(kindOf({ ...window, limit: null, source: "user" }), "none")
     assert.strictEqual(kindOf({ ...window, limit: 5, source: "plan" }), "default")
     assert.strictEqual(kindOf({ ...window, limit: null, source: "settings" }), "default")
   })
 
-  it("is changed to what was chosen, whatever the number said before", () => {
+  it("the limit of a user is changed to what was chosen, whatever the number said before", () => {
     assert.strictEqual(changeOf("default", 5), "default")
     assert.isNull(changeOf("none", 5))
     assert.strictEqual(changeOf("own", 5), 5)

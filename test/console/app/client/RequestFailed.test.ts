@@ -20,7 +20,7 @@ const error = {
 }
 
 describe("why a request failed", () => {
-  it("is what the envelope says, with the field at fault", () => {
+  it("requestFailed returns what the envelope says, with the field at fault", () => {
     const { code, field, message } = requestFailed(new BadRequest({ detail: error.message, error }))
     assert.deepStrictEqual(
       { code, field, message },
@@ -28,7 +28,7 @@ describe("why a request failed", () => {
     )
   })
 
-  it("is the connection where no answer came", () => {
+  it("requestFailed names the connection where no answer came", () => {
     const request = HttpClientRequest.get("/console/session")
     const failure = new HttpClientError.HttpClientError({
       reason: new HttpClientError.TransportError({ request, cause: new TypeError("Failed to fetch") })
@@ -36,14 +36,14 @@ describe("why a request failed", () => {
     assert.strictEqual(requestFailed(failure).code, "unreachable")
   })
 
-  it.live("is the time that the service took", () =>
+  it.live("requestFailed names the time that the service took", () =>
     Effect.gen(function* () {
       const failure = yield* Effect.flip(Effect.timeout(Effect.never, Duration.millis(1)))
       assert.strictEqual(requestFailed(failure).code, "slow")
     })
   )
 
-  it.effect("is the field of a request that the interface doesn't allow, in the words of the service", () =>
+  it.effect("requestFailed names the field that the interface refuses, in the words of the service", () =>
     Effect.gen(function* () {
       const client = yield* HttpApiClient.make(SessionApi, { baseUrl: "http://127.0.0.1:1" })
       const payload = { email: "user@example.com", password: "x".repeat(201) }
@@ -53,7 +53,7 @@ describe("why a request failed", () => {
     }).pipe(Effect.provide(FetchHttpClient.layer))
   )
 
-  it.effect("is unexpected where the service's answer has another form than the interface allows", () =>
+  it.effect("requestFailed is unexpected where the answer has another form than the interface allows", () =>
     Effect.gen(function* () {
       const odd = HttpClient.make((request) =>
         Effect.succeed(HttpClientResponse.fromWeb(request, Response.json({ user: 5 })))
@@ -63,7 +63,7 @@ describe("why a request failed", () => {
     })
   )
 
-  it("never shows an error of the program to the user", () => {
+  it("requestFailed never shows an error of the program to the user", () => {
     for (const failure of [
       new TypeError("x is undefined"),
       null,

@@ -8,12 +8,12 @@ const html = (text: string): string =>
     .trim()
 
 describe("The Markdown of an answer", () => {
-  it("has blocks of code of their own, also while they are open", () => {
+  it("the Markdown of an answer has blocks of code of their own, also while they are open", () => {
     assert.strictEqual(html("a\n\n```ts title=x\nlet a = 1\n```"), "<p>a</p>\nCODE ts: let a = 1")
     assert.strictEqual(html("```py\nprint("), "CODE py: print(")
   })
 
-  it("shows markup as text", () => {
+  it("the Markdown of an answer shows markup as text", () => {
     assert.notMatch(
       html('<script>alert(1)</script>\n\n<img src=x onerror="a()"> <b>x</b>'),
       /<(script|img|b)\b/
@@ -21,7 +21,7 @@ describe("The Markdown of an answer", () => {
     assert.include(html("<b>x</b>"), "&lt;b&gt;")
   })
 
-  it("shows where a link leads, and loads no image", () => {
+  it("the Markdown of an answer shows where a link leads, and loads no image", () => {
     const link = html("[bank.com](https://evil.example/a)")
     assert.include(link, 'rel="noopener noreferrer nofollow"')
     assert.include(link, "(evil.example)")
@@ -33,7 +33,7 @@ describe("The Markdown of an answer", () => {
     assert.include(image, "a cat")
   })
 
-  it("marks citations, except in code and in links", () => {
+  it("the Markdown of an answer marks citations, except in code and in links", () => {
     assert.include(html("So it is [1]."), '<span data-citations="1">[1]</span>')
     assert.include(html("So it is [2, 3]."), 'data-citations="2, 3"')
     for (const text of ["`a[1]`", "[1](https://a.example)", "    a[1]"]) {
@@ -41,14 +41,14 @@ describe("The Markdown of an answer", () => {
     }
   })
 
-  it("marks a citation right behind an address, which is no part of it", () => {
+  it("the Markdown of an answer marks a citation right behind an address, which is no part of it", () => {
     const shown = html("See https://a.example/b[1]. More.")
     assert.include(shown, 'href="https://a.example/b"')
     assert.include(shown, '<span data-citations="1">[1]</span>. More.')
     assert.notInclude(html("https://a.example/?b[1]=2"), "data-citations")
   })
 
-  it("marks mathematics, and leaves prices as they are", () => {
+  it("the Markdown of an answer marks mathematics, and leaves prices as they are", () => {
     assert.include(html("Let $x^2 < 1$ be."), 'data-tex="x^2 &lt; 1"')
     assert.include(html("$$\n\\int_0^1 x\n$$"), 'data-math="display"')
     assert.include(html("\\(a\\) and \\[b\\]"), 'data-tex="a"')
@@ -56,7 +56,7 @@ describe("The Markdown of an answer", () => {
     assert.notInclude(html("`$x$`"), "data-math")
   })
 
-  it("keeps the blocks before the end of a text that grows", () => {
+  it("the Markdown of an answer keeps the blocks before the end of a text that grows", () => {
     const blocksOf = makeBlocksOf()
     const [before] = blocksOf("# One\n\ntwo")
     const [after, last] = blocksOf("# One\n\ntwo three")

@@ -7,7 +7,7 @@ const groupOf = makeGroupOf(now)
 const at = (...parts: [number, number, number, number?]) => new Date(...parts).getTime()
 
 describe("The groups of conversations", () => {
-  it("are days, then months, by the time of the last use", () => {
+  it("the groups of conversations are days, then months, by the time of the last use", () => {
     assert.strictEqual(groupOf(at(2026, 2, 10, 0)), "Today")
     assert.strictEqual(groupOf(at(2026, 2, 9, 23)), "Yesterday")
     assert.strictEqual(groupOf(at(2026, 2, 9, 0)), "Yesterday")
@@ -17,7 +17,7 @@ describe("The groups of conversations", () => {
     assert.strictEqual(groupOf(at(2025, 11, 31)), "December 2025")
   })
 
-  it("have a heading each", () => {
+  it("the groups of conversations have a heading each", () => {
     const conversation = (updated_at: number, n: number) => ({
       id: ConversationId.make(`01a2094d-d1d4-7183-b54c-00000000000${n}`),
       object: "conversation" as const,

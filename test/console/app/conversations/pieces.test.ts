@@ -91,7 +91,7 @@ const begun = [
 ]
 
 describe("An answer that arrives", () => {
-  it("doesn't show what the model thinks, and has its text behind it", () => {
+  it("an arriving answer doesn't show what the model thinks, and has its text behind it", () => {
     const reasoning: OutputItem = { id: itemId(7), type: "reasoning", status: "in_progress", summary: [] }
     const thought: ReadonlyArray<AnswerEvent> = [
       {
@@ -116,7 +116,7 @@ describe("An answer that arrives", () => {
     )
   })
 
-  it("has its searches, its calls and its text, in their order", () => {
+  it("an arriving answer has its searches, its calls and its text, in their order", () => {
     const answer = after(begun)
     assert.deepStrictEqual(
       answer.pieces.map(({ kind }) => kind),
@@ -127,11 +127,11 @@ describe("An answer that arrives", () => {
     assert.deepInclude(sourcesOf(answer.pieces).get(4), { filename: "a.pdf", page: 2, start: 10, end: 13 })
   })
 
-  it("begins anew when its events are repeated, as after a lost connection", () => {
+  it("an arriving answer begins anew when its events are repeated, as after a lost connection", () => {
     assert.deepStrictEqual(after([...begun, ...begun]), after(begun))
   })
 
-  it("ends as it is stored, or with the failure", () => {
+  it("an arriving answer ends as it is stored, or with the failure", () => {
     const response = { ...created.response, status: "completed", output: [message("It is Ada.")] }
     const whole = after([...begun, { type: "response.completed", response }])
     assert.isTrue(whole.isComplete)

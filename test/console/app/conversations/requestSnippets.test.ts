@@ -24,19 +24,19 @@ const sent = (code = ""): unknown =>
   )
 
 describe("A question as an API request", () => {
-  it("keeps every character in a shell", () => {
+  it("a question as an API request keeps every character in a shell", () => {
     const [curl] = snippets({ instructions: "Be brief." })
     assert.deepStrictEqual(sent(curl?.code), { instructions: "Be brief.", input: text })
   })
 
-  it("keeps every character in a program", () => {
+  it("a question as an API request keeps every character in a program", () => {
     for (const { code, name } of snippets({})) {
       if (name !== "curl") assert.include(code, JSON.stringify(text))
       assert.notInclude(code, "instructions")
     }
   })
 
-  it("has the project and the uploaded files, and no image that has no file", () => {
+  it("a question as an API request has the project and the uploaded files, and no pasted image", () => {
     const all = snippets({
       projectId: ProjectId.make(id),
       question: {

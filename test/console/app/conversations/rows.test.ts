@@ -25,7 +25,7 @@ const page = (...data: ReadonlyArray<ConversationObject>): ConversationList => (
 const titles = (rows: ReadonlyArray<ConversationObject>) => rows.map(({ title }) => title)
 
 describe("The rows of the list of conversations", () => {
-  it("have a conversation once that was used while pages were read", () => {
+  it("the list of conversations has a conversation once that was used while pages were read", () => {
     const rows = rowsOfPages([page(conversation(1, 9), conversation(2, 8)), page(conversation(1, 3)), page()])
     assert.deepStrictEqual(rows, [conversation(1, 9), conversation(2, 8)])
   })

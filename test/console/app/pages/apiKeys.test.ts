@@ -24,7 +24,7 @@ const key = (name: string, status: OwnKey["status"], limits = noLimits): OwnKey 
 })
 
 describe("The list of keys", () => {
-  it("shows those that can be used before the others, the newest first", () => {
+  it("the list of keys shows those that can be used before the others, the newest first", () => {
     const oldestFirst = [
       key("a", "revoked"),
       key("b", "active"),
@@ -38,7 +38,7 @@ describe("The list of keys", () => {
     )
   })
 
-  it("names only the limits that a key has", () => {
+  it("the list of keys names only the limits that a key has", () => {
     const window = { used: 1_500, reserved: 0, resets_at: time }
     assert.deepStrictEqual(limitTexts(key("a", "active")), [])
     assert.deepStrictEqual(
@@ -55,7 +55,7 @@ describe("The list of keys", () => {
 })
 
 describe("A new key", () => {
-  it("can be valid for every time that is offered", () => {
+  it("a new key can be valid for every time that is offered", () => {
     for (const { value } of expiryChoices) {
       const seconds = expirySeconds(value)
       assert.isTrue(seconds === null || (seconds > 0 && seconds <= expirySecondsMax), value)
@@ -64,7 +64,7 @@ describe("A new key", () => {
     assert.strictEqual(expirySeconds("7"), 604_800)
   })
 
-  it("is in the command that sets the variable, and in no snippet", () => {
+  it("a new key is in the command that sets the variable, and in no snippet", () => {
     const secret = "parley_0123456789"
     assert.strictEqual(exportCommand(secret), `export PARLEY_API_KEY='${secret}'`)
     for (const { code } of snippets("https://parley.example.com/chat")) {

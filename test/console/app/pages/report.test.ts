@@ -33,12 +33,12 @@ const report = (data: ReadonlyArray<ReportLine>): Report => ({
 })
 
 describe("A usage report", () => {
-  it("of the last 7 days includes today", () => {
+  it("a usage report of the last 7 days includes today", () => {
     const now = Date.UTC(2026, 2, 1, 23, 59)
     assert.deepStrictEqual(lastDays(7, now), { since: "2026-02-23", until: "2026-03-01" })
   })
 
-  it("has every day of its period, also those without a request", () => {
+  it("a usage report has every day of its period, also those without a request", () => {
     assert.deepStrictEqual(
       everyDay(report([line("2026-02-28")])).map(({ day, inputTokens, outputTokens }) => [
         day,
@@ -54,18 +54,18 @@ describe("A usage report", () => {
     )
   })
 
-  it("names a key by its name and its last characters", () => {
+  it("a usage report names a key by its name and its last characters", () => {
     const key = { name: "Scripts", hint: "wxyz", owner: "user@example.com" }
     assert.strictEqual(nameOf("key", line("id", key)), "Scripts …wxyz")
     assert.strictEqual(nameOf("model", line("some-model")), "some-model")
   })
 
-  it("knows the share of the input that was read from caches, where there is input", () => {
+  it("a usage report has the share of the input that was read from caches, where there is input", () => {
     assert.strictEqual(cachedShareOf(sums), 0.4)
     assert.isNull(cachedShareOf({ input_tokens: 0, cached_input_tokens: 0 }))
   })
 
-  it("as CSV has one line for each of its lines, and no formula from a name", () => {
+  it("a usage report as CSV has one line for each of its lines, and no formula from a name", () => {
     const key = { name: "=1+1", hint: "wxyz", owner: "user@example.com" }
     assert.strictEqual(
       reportCsv("key", report([line("id", key)])),

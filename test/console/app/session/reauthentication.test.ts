@@ -15,7 +15,7 @@ describe("requests that wait for a session", () => {
     assert.strictEqual(changes, 2)
   })
 
-  it("need a new dialog when the next session has ended", async () => {
+  it("requests that wait for a session need a new dialog when the next session has ended", async () => {
     const reauthentication = makeReauthentication()
     const first = reauthentication.wait()
     reauthentication.settle(true)

@@ -10,13 +10,13 @@ const tricky = Schema.Array(
 )
 
 describe("the path to return to after signing in", () => {
-  it("is one of this application's, with its search", () => {
+  it("returnPath returns a path of this application with its search", () => {
     for (const path of ["/", "/usage", "/usage?by=model#day", "/settings/api-keys"]) {
       assert.strictEqual(returnPath(path), path)
     }
   })
 
-  it("is nothing that names another host or scheme", () => {
+  it("returnPath returns nothing that names another host or scheme", () => {
     for (const path of [
       "//example.com",
       "/\\example.com",
@@ -35,7 +35,7 @@ describe("the path to return to after signing in", () => {
     }
   })
 
-  it("keeps its search and its place in the page", () => {
+  it("placeOf keeps the search and the place in the page", () => {
     assert.deepStrictEqual(placeOf("/usage?by=model&days=7#day"), {
       to: "/usage",
       search: { by: "model", days: 7 },
@@ -43,7 +43,7 @@ describe("the path to return to after signing in", () => {
     })
   })
 
-  it.prop("never leads to another origin", [tricky], ([parts]) => {
+  it.prop("returnPath never leads to another origin", [tricky], ([parts]) => {
     const path = returnPath(parts.join(""))
     if (path === undefined) return
     assert.strictEqual(new URL(path, origin).origin, origin)

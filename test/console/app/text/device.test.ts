@@ -23,7 +23,7 @@ describe("The name of a device", () => {
     ["curl/8.5.0", "Unknown browser"],
     ["", "Unknown browser"],
     [null, "Unknown device"]
-  ])("from %j is %s", (userAgent, name) => {
+  ])("deviceName for %j is %s", (userAgent, name) => {
     assert.strictEqual(deviceName(userAgent), name)
   })
 })
