@@ -41,7 +41,7 @@ const askedFor = (more: Partial<ModelRequest>, traits: Parameters<typeof setUpMo
   })
 
 describe("a request to a package of the AI SDK", () => {
-  it.effect("has nothing but the prompt and the bound, where nothing else is asked for", () =>
+  it.effect("a request to an SDK package has only the prompt and the bound, without more options", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* askedFor({}), {
         prompt: [{ role: "user", content: [{ type: "text", text: "hi" }] }],
@@ -52,7 +52,7 @@ describe("a request to a package of the AI SDK", () => {
     })
   )
 
-  it.effect("has every option of a client, a penalty of 0 excepted", () =>
+  it.effect("a request to an SDK package has every option of a client, except a penalty of 0", () =>
     Effect.gen(function* () {
       const options: AnswerOptions = {
         temperature: 0.5,
@@ -91,7 +91,7 @@ describe("a request to a package of the AI SDK", () => {
   )
 
   it.effect.each(["auto", "none", "required"] as const)(
-    "has the choice of a tool as the interface says it: %s",
+    "a request to an SDK package has the choice of a tool in its interface's form: %s",
     (choice) =>
       Effect.gen(function* () {
         const asked = yield* askedFor({
@@ -107,7 +107,7 @@ describe("a request to a package of the AI SDK", () => {
     ["v2", "iVBORw0KGgo="],
     ["v3", "iVBORw0KGgo="],
     ["v4", { type: "data", data: "iVBORw0KGgo=" }]
-  ] as const)("has images in the form of the interface %s", ([version, data]) =>
+  ] as const)("a request to an SDK package has images in the form of the interface %s", ([version, data]) =>
     Effect.gen(function* () {
       const image = { mediaType: "image/png", data: "iVBORw0KGgo=", detail: "auto" as const }
       const { prompt } = yield* askedFor(
@@ -127,7 +127,7 @@ describe("a request to a package of the AI SDK", () => {
   )
 
   it.effect(
-    "begins with the instructions and a message of the user, and has all results of a round in one message",
+    "a request to an SDK package begins with instructions and a user message, and has all results in one message",
     () =>
       Effect.gen(function* () {
         const call = (id: string) => ({ id, name: "weather", arguments: `{"city":"${id}"}` })
@@ -164,7 +164,7 @@ describe("a request to a package of the AI SDK", () => {
       })
   )
 
-  it.effect("asks for an effort as the catalog says, with the options of every request", () =>
+  it.effect("a request to an SDK package has the effort of the catalog, and the options of all", () =>
     Effect.gen(function* () {
       const asked = yield* askedFor(
         { options: { reasoningEffort: "low" } },
@@ -182,7 +182,7 @@ describe("a request to a package of the AI SDK", () => {
     })
   )
 
-  it("lacks an effort where neither the interface nor the catalog has a way to ask, and one call at a time", () => {
+  it("an SDK package lacks an effort without an option for it, and one call at a time", () => {
     const { lacks } = makeAiSdk({ version: "v3", providerOptions: {}, efforts: { low: {} } })
     assert.strictEqual(lacks({ reasoningEffort: "high" }), "reasoning.effort")
     assert.isNull(lacks({ reasoningEffort: "low" }))
@@ -220,7 +220,7 @@ describe("an answer of a package of the AI SDK", () => {
     })
   )
 
-  it.effect("is counted by the service where the package counts nothing", () =>
+  it.effect("an answer of an SDK package is counted by the service where the package doesn't count", () =>
     Effect.gen(function* () {
       const counts = { inputTokens: { total: undefined }, outputTokens: { total: undefined } }
       const { call } = yield* setUpModel(() => [text("Hi"), { ...finish, usage: counts }])
@@ -234,7 +234,7 @@ describe("an answer of a package of the AI SDK", () => {
     ["length", "length"],
     ["content-filter", "content_filter"],
     [{ unified: "other", raw: "LANGUAGE" }, "stop"]
-  ] as const)("ends with %j as %s", ([finishReason, reason]) =>
+  ] as const)("an answer of an SDK package ends with %j as %s", ([finishReason, reason]) =>
     Effect.gen(function* () {
       const { call } = yield* setUpModel(() => [text("Hi"), { ...finish, finishReason }])
       assert.deepInclude((yield* Stream.runCollect(call(request("hi")))).at(-1), { type: "finish", reason })
@@ -245,7 +245,7 @@ describe("an answer of a package of the AI SDK", () => {
     "unknown",
     { unified: "other", raw: undefined },
     { unified: "interrupted", raw: undefined }
-  ])("is cut where its end says that none came: %j", (finishReason) =>
+  ])("an answer of an SDK package is cut where its finish reason says so: %j", (finishReason) =>
     Effect.gen(function* () {
       const { call } = yield* setUpModel(() => [text("Hi"), { ...finish, finishReason }])
       const { failure } = yield* untilFailure(call(request("hi")))
@@ -266,7 +266,7 @@ describe("an answer of a package of the AI SDK", () => {
     ],
     [{ type: "text-delta", id: "0" }, "malformed", undefined],
     [{ type: "tool-call", toolCallId: "a", toolName: "b", input: {} }, "malformed", undefined]
-  ] as const)("fails with %j", ([part, reason, status]) =>
+  ] as const)("an answer of an SDK package fails with %j", ([part, reason, status]) =>
     Effect.gen(function* () {
       const { call } = yield* setUpModel(() => [text("Hi"), part])
       const { failure, parts } = yield* untilFailure(call(request("hi")))
@@ -277,7 +277,7 @@ describe("an answer of a package of the AI SDK", () => {
   )
 
   it.effect(
-    "sends reasoning and calls back with what the package said of them, to the same package and model alone",
+    "an answer of an SDK package goes back with reasoning and calls, to the same package and model alone",
     () =>
       Effect.gen(function* () {
         const thought = { type: "reasoning-delta", id: "t" }
@@ -338,7 +338,7 @@ describe("an answer of a package of the AI SDK", () => {
       })
   )
 
-  it.effect("shows the arguments of a call as they are written, and those of one that comes at once", () =>
+  it.effect("an answer of an SDK package has the arguments of calls as they are written, or at once", () =>
     Effect.gen(function* () {
       const input = { type: "tool-input-delta", id: "c" }
       const { call } = yield* setUpModel(() => [
@@ -378,7 +378,7 @@ describe("an answer of a package of the AI SDK", () => {
     })
   )
 
-  it.effect("reads no part that it has no use for, however long it is", () =>
+  it.effect("an answer of an SDK package passes over unknown parts, however long they are", () =>
     Effect.gen(function* () {
       const file = { type: "file", mediaType: "image/png", data: new Uint8Array(2 * 1024 * 1024) }
       const { call } = yield* setUpModel(() => [
@@ -392,7 +392,7 @@ describe("an answer of a package of the AI SDK", () => {
     })
   )
 
-  it.effect("has thoughts to its end where the package leaves them open", () =>
+  it.effect("an answer of an SDK package has thoughts to its end where the package leaves them open", () =>
     Effect.gen(function* () {
       const { call } = yield* setUpModel(() => [
         { type: "reasoning-start", id: "t", providerMetadata: { p: { sig: "S" } } },
@@ -409,7 +409,7 @@ describe("an answer of a package of the AI SDK", () => {
     })
   )
 
-  it.effect("is malformed where more thoughts are open at once than a bound", () =>
+  it.effect("an answer of an SDK package is malformed beyond a bound of open thoughts", () =>
     Effect.gen(function* () {
       const thoughts = Array.from({ length: 65 }, (_, id) => ({ type: "reasoning-start", id: `${id}` }))
       const answer = (open: number) => [...thoughts.slice(0, open), text("Hi"), finish]
@@ -424,7 +424,7 @@ describe("an answer of a package of the AI SDK", () => {
     })
   )
 
-  it.effect("ends with its finish where the package never closes the stream", () =>
+  it.effect("an answer of an SDK package ends with its finish where the stream is never closed", () =>
     Effect.gen(function* () {
       const open = async function* () {
         yield text("Hi")
@@ -436,7 +436,7 @@ describe("an answer of a package of the AI SDK", () => {
     })
   )
 
-  it.live("is read no further than a bound while nobody takes it, and to its end afterwards", () =>
+  it.live("an answer of an SDK package is read ahead within a bound, and to its end afterwards", () =>
     Effect.gen(function* () {
       const partsMax = 2_000
       let pulled = 0
@@ -463,7 +463,7 @@ describe("an answer of a package of the AI SDK", () => {
     })
   )
 
-  it.effect("is not waited for where the package gives nothing, and ignores that it is aborted", () =>
+  it.effect("a silent SDK package is not waited for, also where it ignores that it is aborted", () =>
     Effect.gen(function* () {
       const { asked, call } = yield* setUpModel(() => new Promise<never>(() => undefined))
       const fiber = yield* Effect.forkChild(Effect.flip(Stream.runDrain(call(request("hi")))))
@@ -474,7 +474,7 @@ describe("an answer of a package of the AI SDK", () => {
     })
   )
 
-  it.effect("is malformed where one part is longer than an event may be", () =>
+  it.effect("an answer of an SDK package is malformed where one part is longer than an event may be", () =>
     Effect.gen(function* () {
       const { call } = yield* setUpModel(() => [text("x".repeat(1024 * 1024)), finish])
       const { failure } = yield* untilFailure(call(request("hi")))
@@ -500,7 +500,7 @@ describe("a setting that a package would leave out", () => {
     [{ type: "unsupported", feature: "reasoning" }, { reasoningEffort: "low" }, "reasoning.effort"],
     [{ type: "unsupported", feature: "reasoningEffort" }, { reasoningEffort: "low" }, "reasoning.effort"],
     [{ type: "unsupported-tool", tool: { name: "weather" } }, {}, "tools"]
-  ])("is refused, and named: %j", ([warning, options, parameter]) =>
+  ])("an option that an SDK package leaves out is refused, and named: %j", ([warning, options, parameter]) =>
     Effect.gen(function* () {
       const { call } = yield* setUpModel(() => [start(warning), text("Hi"), finish])
       const { failure, parts } = yield* untilFailure(call(request("hi", { options, tools: [tool] })))
@@ -510,7 +510,7 @@ describe("a setting that a package would leave out", () => {
     })
   )
 
-  it.effect("is no failure where no client has sent it, or where the package only changes it", () =>
+  it.effect("an option that no client sent, or that the package only changes, may be left out", () =>
     Effect.gen(function* () {
       const warnings = [
         { type: "unsupported", feature: "topK" },
@@ -523,7 +523,7 @@ describe("a setting that a package would leave out", () => {
     })
   )
 
-  it.effect("is asked for in words where it is the form of the answer", () =>
+  it.effect("the form of an answer is asked for in words where the package leaves it out", () =>
     Effect.gen(function* () {
       const { asked, call } = yield* setUpModel(({ responseFormat }) =>
         responseFormat === undefined

@@ -38,7 +38,7 @@ const unreadable: ReadonlyArray<readonly [string, () => unknown]> = [
 ]
 
 describe("an error of a package that can't be read", () => {
-  it.effect.each(unreadable)("fails the answer, and nothing else: %s", ([, make]) =>
+  it.effect.each(unreadable)("an unreadable error fails the answer, and nothing else: %s", ([, make]) =>
     Effect.gen(function* () {
       const { call } = yield* failing(make())
       const { failure } = yield* untilFailure(call(request("hi")))
@@ -47,7 +47,7 @@ describe("an error of a package that can't be read", () => {
     })
   )
 
-  it.effect.each(unreadable)("fails the answer also as a part of a stream: %s", ([, make]) =>
+  it.effect.each(unreadable)("an unreadable error in a stream fails the answer, too: %s", ([, make]) =>
     Effect.gen(function* () {
       const { call } = yield* setUpModel(() => [text("Hi"), { type: "error", error: make() }])
       const { failure, parts } = yield* untilFailure(call(request("hi")))
@@ -56,7 +56,7 @@ describe("an error of a package that can't be read", () => {
     })
   )
 
-  it.each([undefined, null, 1n, Symbol("no"), () => "no", Object.create(null)])("is read: %s", (error) => {
+  it.each([undefined, null, 1n, Symbol("no"), () => "no", Object.create(null)])("%s is read", (error) => {
     assert.strictEqual(readSdkError(error).type, "event")
   })
 })
@@ -71,7 +71,7 @@ describe("an error of a package that quotes the answer", () => {
     }),
     sdkError("AI_InvalidResponseDataError", `Invalid response data: ${answer}`, { data: [answer] }),
     sdkError("AI_APICallError", "Invalid JSON response", { statusCode: 200, responseBody: answer })
-  ])("has nothing of it in the log: %s", (error) =>
+  ])("an error of a package that quotes the answer has nothing of it in the log: %s", (error) =>
     Effect.gen(function* () {
       const { call } = yield* setUpModel(() => [text("Hi"), { type: "error", error }])
       for (const one of [call, (yield* failing(error)).call]) {
@@ -84,7 +84,7 @@ describe("an error of a package that quotes the answer", () => {
     })
   )
 
-  it.effect("keeps what the server said of its own error", () =>
+  it.effect("an error of a package that quotes the answer keeps the server's own words", () =>
     Effect.gen(function* () {
       const value = { error: { type: "overloaded_error", message: "Overloaded" } }
       const { call } = yield* failing(sdkError("AI_TypeValidationError", "Value: {}", { value }))
@@ -96,7 +96,7 @@ describe("an error of a package that quotes the answer", () => {
 
 describe("an error of the connection of a package", () => {
   it.effect.each(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT", "CERT_HAS_EXPIRED"])(
-    "is known by its code, and its words are those of a server: %s",
+    "an error of the connection has a known code, and its words are a server's: %s",
     (code) =>
       Effect.gen(function* () {
         const cause = Object.assign(new Error(`no way with ${secretKey} for: What is the way?`), { code })
@@ -110,7 +110,7 @@ describe("an error of the connection of a package", () => {
   )
 
   it.effect.each(["ENOENT", "EACCES", "ERROR", "invalid_request", "ERR_INVALID_ARG_TYPE", ""])(
-    "is no error with another code: %j",
+    "an error with another code is none of the connection: %j",
     (code) =>
       Effect.gen(function* () {
         const { asked, call } = yield* failing(
@@ -125,7 +125,7 @@ describe("an error of the connection of a package", () => {
 })
 
 describe("a stream that always has another part at once", () => {
-  it.live("leaves the event loop its turns, and ends when nobody reads it", () =>
+  it.live("an endless stream leaves the event loop its turns, and ends when nobody reads it", () =>
     Effect.gen(function* () {
       let pulled = 0
       const endless = function* () {

@@ -48,7 +48,7 @@ const inRome = { name: "weather", args: { city: "Rome" } }
 const inOslo = { name: "weather", args: { city: "Oslo" } }
 
 describe("Gemini by @ai-sdk/google", () => {
-  it.effect("answers with text and usage, the key and the trace in its headers", () =>
+  it.effect("Gemini answers with text and usage, and gets the key and the trace in headers", () =>
     Effect.gen(function* () {
       const { call, gemini } = yield* setUp()
       yield* gemini.script(hello)
@@ -77,7 +77,7 @@ describe("Gemini by @ai-sdk/google", () => {
   )
 
   it.effect(
-    "gets its thoughts and its signatures back through a round of parallel calls and in the next turn",
+    "Gemini gets its thoughts and its signatures back through parallel calls and in the next turn",
     () =>
       Effect.gen(function* () {
         const { call, gemini } = yield* setUp()
@@ -127,7 +127,7 @@ describe("Gemini by @ai-sdk/google", () => {
       })
   )
 
-  it.effect("shows what another model said without its thoughts and signatures", () =>
+  it.effect("Gemini gets what another model said without its thoughts and signatures", () =>
     Effect.gen(function* () {
       const { call, gemini } = yield* setUp()
       yield* gemini.script(hello)
@@ -154,7 +154,7 @@ describe("Gemini by @ai-sdk/google", () => {
     })
   )
 
-  it.effect("has the options of a client in its own fields", () =>
+  it.effect("Gemini gets the options of a client in its own fields", () =>
     Effect.gen(function* () {
       const { call, gemini } = yield* setUp()
       yield* gemini.script(hello)
@@ -184,7 +184,7 @@ describe("Gemini by @ai-sdk/google", () => {
     })
   )
 
-  it.effect("must call the tool that a client names", () =>
+  it.effect("Gemini must call the tool that a client names", () =>
     Effect.gen(function* () {
       const { call, gemini } = yield* setUp()
       yield* gemini.script(hello)
@@ -241,7 +241,7 @@ describe("failures of Gemini by @ai-sdk/google", () => {
     })
   )
 
-  it.effect("waits as long as a header or the body asks, and never says the key", () =>
+  it.effect("a failure of Gemini waits as long as a header or the body asks, and never shows the key", () =>
     Effect.gen(function* () {
       const { call, gemini } = yield* setUp()
       const details = [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "9s" }]
@@ -254,7 +254,7 @@ describe("failures of Gemini by @ai-sdk/google", () => {
     })
   )
 
-  it.effect("is a matter of the key where the catalog names none, and the package finds none itself", () =>
+  it.effect("a failure without any key of Gemini is a matter of the key", () =>
     Effect.gen(function* () {
       const { call, gemini } = yield* setUp({ hasKey: false })
       const failure = yield* Effect.flip(Stream.runDrain(call(request("hi"))))
@@ -264,7 +264,7 @@ describe("failures of Gemini by @ai-sdk/google", () => {
     })
   )
 
-  it.live("is asked again after a failure, before its first output", () =>
+  it.live("a failure of Gemini before the first output is retried", () =>
     Effect.gen(function* () {
       const { call, gemini } = yield* setUp({ retrySeconds: 5 })
       yield* gemini.script(refusal(503, "UNAVAILABLE", "busy"), hello)
@@ -272,7 +272,7 @@ describe("failures of Gemini by @ai-sdk/google", () => {
     })
   )
 
-  it.effect("is refused where nothing listens", () =>
+  it.effect("a request to Gemini is refused where nothing listens", () =>
     Effect.gen(function* () {
       const url = yield* Effect.scoped(Effect.map(makeScriptedServer, (server) => server.url))
       const call = yield* setUpPackage({ package: "@ai-sdk/google" }, url, { modelId })
@@ -283,7 +283,7 @@ describe("failures of Gemini by @ai-sdk/google", () => {
   )
 
   it.effect.each<ScriptedReply>([{ silent: true }, { events: [], end: "hang" }])(
-    "is given up without a first output, and its request is aborted: %j",
+    "a request to Gemini without a first output is aborted: %j",
     (reply) =>
       Effect.gen(function* () {
         const { call, gemini } = yield* setUp()
@@ -300,7 +300,7 @@ describe("failures of Gemini by @ai-sdk/google", () => {
       })
   )
 
-  it.effect("is given up when it falls silent, and its request is aborted", () =>
+  it.effect("a request to Gemini is aborted when it falls silent", () =>
     Effect.gen(function* () {
       const { call, gemini } = yield* setUp()
       yield* gemini.script({ events: [said([{ text: "Hi" }])], end: "hang" })
@@ -316,7 +316,7 @@ describe("failures of Gemini by @ai-sdk/google", () => {
     })
   )
 
-  it.effect("aborts the request when the client goes away", () =>
+  it.effect("a request to Gemini is aborted when the client goes away", () =>
     Effect.gen(function* () {
       const { call, gemini } = yield* setUp()
       yield* gemini.script({ events: [said([{ text: "Hi" }])], end: "hang" })
@@ -325,7 +325,7 @@ describe("failures of Gemini by @ai-sdk/google", () => {
     })
   )
 
-  it.effect("aborts a request that has no answer yet", () =>
+  it.effect("a request to Gemini without an answer is aborted with its caller", () =>
     Effect.gen(function* () {
       const { call, gemini } = yield* setUp()
       yield* gemini.script({ silent: true })

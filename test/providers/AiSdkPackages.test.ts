@@ -37,7 +37,7 @@ const setUp = (entry: SdkEntry) =>
   })
 
 describe.each(packages)("$package", (entry) => {
-  it.effect("answers with text, and with the usage of its server", () =>
+  it.effect("the package answers with text, and with the usage of its server", () =>
     Effect.gen(function* () {
       const { call, server } = yield* setUp(entry)
       const parts = yield* Stream.runCollect(call(request("hi")))
@@ -49,7 +49,7 @@ describe.each(packages)("$package", (entry) => {
     })
   )
 
-  it.effect("calls two tools at once, and goes on with their results", () =>
+  it.effect("the package calls two tools at once, and goes on with their results", () =>
     Effect.gen(function* () {
       const { call, server } = yield* setUp(entry)
       yield* server.script({ deltas: [], calls, finish: "tool_calls" })
@@ -87,7 +87,7 @@ describe.each(packages)("$package", (entry) => {
     })
   )
 
-  it.effect("fails with an error in its stream, and with the status of that error", () =>
+  it.effect("the package fails with an error in its stream, and with the status of that error", () =>
     Effect.gen(function* () {
       const call = yield* Effect.map(setUp(entry), (made) => made.call)
       const { failure, parts } = yield* untilFailure(call(request(mockDirective({ errorAt: 2 }))))
@@ -99,7 +99,7 @@ describe.each(packages)("$package", (entry) => {
     })
   )
 
-  it.effect("aborts an endless answer when nobody reads it any more", () =>
+  it.effect("the package aborts an endless answer when nobody reads it any more", () =>
     Effect.gen(function* () {
       const { call, server } = yield* setUp(entry)
       yield* Stream.runDrain(Stream.take(call(request(mockDirective({ endless: true }))), 3))
@@ -125,7 +125,7 @@ describe("options that a package refuses", () => {
     })
   )
 
-  it.effect("are the operator's where the catalog has them", () =>
+  it.effect("refused options of a package are the operator's where the catalog has them", () =>
     Effect.gen(function* () {
       const { call } = yield* setUp({
         package: "@ai-sdk/anthropic",
@@ -174,7 +174,7 @@ describe("Claude by @ai-sdk/anthropic", () => {
     ]
   })
 
-  it.effect("gets its thinking back with its signatures, also what it doesn't show", () =>
+  it.effect("Claude gets its thinking back with its signatures, also what it doesn't show", () =>
     Effect.gen(function* () {
       const claude = yield* makeScriptedServer
       const call = yield* setUpPackage({ package: "@ai-sdk/anthropic" }, claude.url)
@@ -217,7 +217,7 @@ describe("Claude by @ai-sdk/anthropic", () => {
     })
   )
 
-  it.effect("is asked once more without its thinking where its server takes it no more", () =>
+  it.effect("Claude is asked once more without its thinking where its server refuses it", () =>
     Effect.gen(function* () {
       const claude = yield* makeScriptedServer
       const call = yield* setUpPackage({ package: "@ai-sdk/anthropic" }, claude.url)
@@ -255,7 +255,7 @@ describe("Mistral by @ai-sdk/mistral", () => {
 
   const usage = { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 }
 
-  it.effect("gets its thinking back before its calls, under its own ids", () =>
+  it.effect("Mistral gets its thinking back before its calls, under its own ids", () =>
     Effect.gen(function* () {
       const mistral = yield* makeScriptedServer
       const call = yield* setUpPackage({ package: "@ai-sdk/mistral" }, mistral.url)
@@ -297,7 +297,7 @@ describe("Mistral by @ai-sdk/mistral", () => {
     })
   )
 
-  it.effect("fails with the words of an error in its stream that the package can't read", () =>
+  it.effect("Mistral fails with the words of an error in its stream that the package can't read", () =>
     Effect.gen(function* () {
       const mistral = yield* makeScriptedServer
       const call = yield* setUpPackage({ package: "@ai-sdk/mistral" }, mistral.url)
@@ -315,7 +315,7 @@ describe("Mistral by @ai-sdk/mistral", () => {
     })
   )
 
-  it.effect("is asked again at once where a kept-alive connection was closed", () =>
+  it.effect("Mistral is asked again at once where a kept-alive connection was closed", () =>
     Effect.gen(function* () {
       const body = frames(chunk({ content: "Rome." }), { ...chunk({}, { finish_reason: "stop" }), usage })
       const head = `HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: ${body.length}`
@@ -336,7 +336,7 @@ describe("Mistral by @ai-sdk/mistral", () => {
     })
   )
 
-  it.effect("has a schema and a forced tool in its own fields, and the sentence of a refusal", () =>
+  it.effect("Mistral gets a schema and a forced tool in its own fields, and a refusal has its sentence", () =>
     Effect.gen(function* () {
       const mistral = yield* makeScriptedServer
       const call = yield* setUpPackage({ package: "@ai-sdk/mistral" }, mistral.url)

@@ -53,7 +53,7 @@ describe("the usage of an answer of a package of the AI SDK", () => {
       { bedrock: { usage: { cacheWriteInputTokens: 7 } } },
       { input: 12, written: 7, output: 20 }
     ]
-  ])("has %s", ([, usage, providerMetadata, counted]) =>
+  ])("the usage of an SDK package has %s", ([, usage, providerMetadata, counted]) =>
     Effect.gen(function* () {
       const { call } = yield* setUpModel(() => [
         { type: "text-delta", id: "0", delta: "Hi" },
@@ -78,7 +78,7 @@ describe("a usage with more tokens of a cache than input", () => {
       { total_tokens: 35, completion_tokens_details: { reasoning_tokens: 10 } },
       { ...counted, output: 30, reasoning: 10 }
     ]
-  ])("counts them apart, with %s", (_, more, expected) => {
+  ])("usage with more cached tokens than input counts them apart, with %s", (_, more, expected) => {
     const usage = { prompt_tokens: 5, completion_tokens: 20, ...cache, ...more }
     assert.deepStrictEqual(decodeOpenAiUsage(usage, "prompt", "completion"), usageOf(expected))
   })

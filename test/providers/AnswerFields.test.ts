@@ -42,7 +42,7 @@ const decoders = {
 }
 
 describe("How a model is to answer", () => {
-  it("is said in the fields of Chat Completions", () => {
+  it("the options of an answer are sent in the fields of Chat Completions", () => {
     const { max_tokens, messages, stream, stream_options, tools, ...fields } = parse(
       encodeChatRequest("m", request, dialect)
     )
@@ -78,7 +78,7 @@ describe("How a model is to answer", () => {
     assert.deepStrictEqual([max_tokens, stream, stream_options], [100, true, { include_usage: true }])
   })
 
-  it("is said in the fields of Responses", () => {
+  it("the options of an answer are sent in the fields of Responses", () => {
     const { input, tools, ...fields } = parse(encodeResponsesRequest("m", request, dialect))
     assert.deepStrictEqual(input, [
       {
@@ -109,7 +109,7 @@ describe("How a model is to answer", () => {
     })
   })
 
-  it("is said in the fields of Anthropic, whose temperature ends at 1", () => {
+  it("the options of an answer are sent in the fields of Anthropic, whose temperature ends at 1", () => {
     const { messages, tools, ...fields } = parse(encodeAnthropicRequest("m", request, dialect))
     assert.deepStrictEqual(messages, [
       {
@@ -133,7 +133,7 @@ describe("How a model is to answer", () => {
     })
   })
 
-  it("has no choice among tools where none are offered", () => {
+  it("a request without tools has no tool choice", () => {
     for (const encode of Object.values(decoders)) {
       const body = parse(encode("m", { ...request, tools: [] }, dialect))
       assert.notProperty(body, "tool_choice")
@@ -141,7 +141,7 @@ describe("How a model is to answer", () => {
     }
   })
 
-  it("adds nothing to a request without options", () => {
+  it("a request without options has no fields for them", () => {
     const { options, ...plain } = request
     for (const encode of Object.values(decoders)) {
       assert.strictEqual(encode("m", { ...plain, options: {} }, dialect), encode("m", plain, dialect))
@@ -149,7 +149,7 @@ describe("How a model is to answer", () => {
     assert.isDefined(options)
   })
 
-  it("asks for the form in words where the server has no field for it", () => {
+  it("the form of an answer is asked for in words where the server has no field for it", () => {
     for (const encode of Object.values(decoders)) {
       const body = encode("m", request, { ...dialect, format: false })
       assert.include(body, "JSON Schema")
@@ -165,7 +165,7 @@ describe("How a model is to answer", () => {
     })
   })
 
-  it("is adapted to what a server complains about", () => {
+  it("the options of an answer are adapted to a server's complaint", () => {
     const adapted = (complaint: string, asked: ModelRequest = request) =>
       adaptAnswer(dialect, complaint, asked)
     assert.deepStrictEqual(adapted("response_format: json_schema is not supported"), {
@@ -191,7 +191,7 @@ describe("How a model is to answer", () => {
     assert.isNull(adapted("Unknown parameter: 'verbosity'", plain))
   })
 
-  it("leaves out the service's own tools alone, and never a call that the client demands", () => {
+  it("adaptAnswer leaves out the service's own tools alone, and never a demanded call", () => {
     const own = { name: "calc", description: "", parameters: {} }
     const clients = { ...own, name: "weather", param: "tools[2].parameters" }
     const asked = (tools: ModelRequest["tools"], options: AnswerOptions = {}): ModelRequest => ({
@@ -218,7 +218,7 @@ describe("How a model is to answer", () => {
     }
   })
 
-  it("says which option a protocol has no field for", () => {
+  it("a protocol names the options that it has no field for", () => {
     const { anthropic, "openai-chat": chat, "openai-responses": responses } = protocols
     const lacking = (options: AnswerOptions) =>
       [chat, responses, anthropic].map(({ lacks }) => lacks(options))
@@ -236,7 +236,7 @@ describe("How a model is to answer", () => {
     ])
   })
 
-  it("is named where a server refuses it", () => {
+  it("an option is named where a server refuses it", () => {
     const options: AnswerOptions = {
       temperature: 1,
       topP: 0.1,
@@ -270,7 +270,7 @@ describe("How a model is to answer", () => {
     assert.isNull(refused("tools are not supported", {}, [own]))
   })
 
-  it("keeps the images of messages that are merged", () => {
+  it("mergeSameRole keeps the images of messages", () => {
     const merged = mergeSameRole([
       { role: "user", text: "a", images: [image] },
       { role: "user", text: "b", images: [image] }

@@ -111,7 +111,7 @@ describe("AnswerReader, the arguments of calls", () => {
 
 describe("AnswerReader, text", () => {
   it.prop(
-    "gives the same parts for any deltas and any cut of the bytes",
+    "AnswerReader gives the same parts for any deltas and any cut of the bytes",
     {
       texts: Schema.Array(Schema.String).check(Schema.isMaxLength(10)),
       size: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 50 }))
@@ -134,7 +134,7 @@ describe("AnswerReader, text", () => {
     }
   )
 
-  it("keeps each delta as a part of its own", () => {
+  it("AnswerReader keeps each delta as a part of its own", () => {
     const { parts } = read(delta({ content: "a" }) + delta({ content: "b" }) + ending("stop"))
     assert.deepStrictEqual(parts, [
       { type: "text", text: "a" },
@@ -143,7 +143,7 @@ describe("AnswerReader, text", () => {
     ])
   })
 
-  it("passes over roles, empty texts, thoughts and events that nobody knows", () => {
+  it("AnswerReader passes over roles, empty texts, thoughts and unknown events", () => {
     const { parts } = read(
       frame({ type: "ping" }),
       delta({ role: "assistant", content: "" }),
@@ -156,7 +156,7 @@ describe("AnswerReader, text", () => {
     assert.strictEqual(textOf(parts), "yes")
   })
 
-  it("takes a thought for a sign of life, a role for none", () => {
+  it("AnswerReader takes a thought for a sign of life, a role for none", () => {
     const reader = new AnswerReader(openAiChat.makeDecode(), origin)
     reader.write(Buffer.from(delta({ role: "assistant", content: "" })))
     assert.strictEqual(reader.progress, 0)
@@ -164,7 +164,7 @@ describe("AnswerReader, text", () => {
     assert.strictEqual(reader.progress, 1)
   })
 
-  it("takes a refusal and content in parts for text", () => {
+  it("AnswerReader takes a refusal and content in parts for text", () => {
     const content = [
       { type: "thinking", thinking: [] },
       { type: "text", text: "a" }
@@ -176,7 +176,7 @@ describe("AnswerReader, text", () => {
     assert.strictEqual(textOf(read(delta({ content }), ending("stop")).parts), "a")
   })
 
-  it("joins surrogates that were cut apart, and replaces one that stays alone", () => {
+  it("AnswerReader joins surrogates that were cut apart, and replaces one that stays alone", () => {
     const [high, low] = ["\ud83d", "\ude00"]
     const { parts } = read(delta({ content: `a${high}` }), delta({ content: `${low}b` }), ending("stop"))
     assert.deepStrictEqual(
@@ -186,7 +186,7 @@ describe("AnswerReader, text", () => {
     assert.strictEqual(textOf(read(delta({ content: `a${high}` }), ending("stop")).parts), "a\ufffd")
   })
 
-  it("reads one JSON document where a stream was asked for", () => {
+  it("AnswerReader reads one JSON document where a stream was asked for", () => {
     const message = { role: "assistant", content: "Hello", tool_calls: null }
     const body = JSON.stringify({ choices: [{ index: 0, message, finish_reason: "length" }], usage })
     const { parts } = read("\n", body.slice(0, 20), body.slice(20))
@@ -205,11 +205,11 @@ describe("AnswerReader, finish and usage", () => {
     ["content_filter", "content_filter"],
     ["tool_calls", "stop"],
     ["something_new", "stop"]
-  ])("maps the reason %s to %s", (reason, expected) => {
+  ])("AnswerReader maps the reason %s to %s", (reason, expected) => {
     assert.strictEqual(finishOf(read(delta({ content: "a" }), ending(reason)).parts)?.reason, expected)
   })
 
-  it("takes the usage from wherever it comes, with its details", () => {
+  it("AnswerReader takes the usage from wherever it comes, with its details", () => {
     const detailed = {
       ...usage,
       prompt_tokens_details: { cached_tokens: 3 },
@@ -224,7 +224,7 @@ describe("AnswerReader, finish and usage", () => {
     } as never)
   })
 
-  it("waits for a count where none was sent, or an unusable one", () => {
+  it("AnswerReader waits for a count where none was sent, or an unusable one", () => {
     for (const unusable of [
       undefined,
       null,
@@ -241,7 +241,7 @@ describe("AnswerReader, finish and usage", () => {
     }
   })
 
-  it("needs no [DONE] after a finish, and takes nothing after it", () => {
+  it("AnswerReader needs no [DONE] after a finish, and takes nothing after it", () => {
     assert.strictEqual(
       read(delta({ content: "a" }), finish("stop"), frame({ choices: [], usage })).state,
       "over"
@@ -249,7 +249,7 @@ describe("AnswerReader, finish and usage", () => {
     assert.strictEqual(textOf(read(ending("stop"), delta({ content: "late" })).parts), "")
   })
 
-  it("keeps all that was written for an estimate", () => {
+  it("AnswerReader keeps all that was written for an estimate", () => {
     const reader = new AnswerReader(openAiChat.makeDecode(), origin)
     const texts = Array.from({ length: 500 }, (_, index) => `word${index} é `)
     for (const content of texts) reader.write(Buffer.from(delta({ content })))
@@ -258,7 +258,7 @@ describe("AnswerReader, finish and usage", () => {
 })
 
 describe("AnswerReader, tool calls", () => {
-  it("puts fragments together by index, and gives the calls whole", () => {
+  it("AnswerReader joins fragments by index, and returns the calls whole", () => {
     const { parts } = read(
       call(0, "c1", "calculator", ""),
       call(1, "c2", "clock", "{}"),
@@ -273,7 +273,7 @@ describe("AnswerReader, tool calls", () => {
     assert.strictEqual(finishOf(parts)?.reason, "tool_calls")
   })
 
-  it("tells calls apart that have the same index or none", () => {
+  it("AnswerReader distinguishes calls that have the same index or none", () => {
     const expected = ["a", "b"]
     const names = (...frames: ReadonlyArray<string>) =>
       callsOf(read(...frames, ending("stop")).parts).map((one) => one.name)
@@ -289,21 +289,21 @@ describe("AnswerReader, tool calls", () => {
     )
   })
 
-  it("completes what a server leaves out", () => {
+  it("AnswerReader completes what a server leaves out of a call", () => {
     const [whole] = callsOf(read(call(0, undefined, "clock", ""), ending("tool_calls")).parts)
     assert.deepStrictEqual(whole, { id: "call_0", name: "clock", arguments: "{}" })
   })
 
-  it.each([" \n", "null", " null\n"])("takes the arguments %j for none", (none) => {
+  it.each([" \n", "null", " null\n"])("AnswerReader takes the arguments %j for none", (none) => {
     const [whole] = callsOf(read(call(0, "1", "clock", none), ending("tool_calls")).parts)
     assert.strictEqual(whole?.arguments, "{}")
   })
 
-  it("says tool_calls where the server says stop after a call", () => {
+  it("AnswerReader says tool_calls where the server says stop after a call", () => {
     assert.strictEqual(finishOf(read(call(0, "1", "a", "{}"), ending("stop")).parts)?.reason, "tool_calls")
   })
 
-  it("doesn't pass on a call that was cut off", () => {
+  it("AnswerReader doesn't pass on a call that was cut off", () => {
     const { parts } = read(call(0, "1", "a", `{"x":`), ending("length"))
     assert.deepStrictEqual(callsOf(parts), [])
     assert.strictEqual(finishOf(parts)?.reason, "length")
@@ -326,7 +326,7 @@ describe("AnswerReader, faults", () => {
     ["a tool call without a name", call(0, "1", "", "{}") + ending("tool_calls")],
     ["a line that never ends", `data: ${"x".repeat(1024 * 1024 + 1)}`],
     ["arguments that never end", call(0, "1", "a", "x".repeat(600_000)).repeat(2)]
-  ])("finds %s malformed, and keeps what came before", (_, broken) => {
+  ])("AnswerReader finds %s malformed, and keeps what came before", (_, broken) => {
     const { fault, parts } = read(
       delta({ content: "before" }),
       broken,
@@ -338,7 +338,7 @@ describe("AnswerReader, faults", () => {
     assert.isUndefined(finishOf(parts))
   })
 
-  it("tells an error in the stream, its code apart from its words", () => {
+  it("AnswerReader separates the code of an error in the stream from its words", () => {
     const error = { message: "you said: secret", type: "server_error", code: "overloaded", param: null }
     const { fault, parts } = read(delta({ content: "a" }), frame({ error }))
     assert.strictEqual(fault?._tag, "ErrorEvent")
@@ -349,7 +349,7 @@ describe("AnswerReader, faults", () => {
     assert.strictEqual(read(finish("error")).fault?._tag, "ErrorEvent")
   })
 
-  it("misses the finish of a body that ends without one", () => {
+  it("AnswerReader misses the finish of a body that ends without one", () => {
     assert.strictEqual(read(delta({ content: "a" })).fault?._tag, "FinishMissing")
     assert.strictEqual(read("").fault?._tag, "FinishMissing")
     assert.strictEqual(read(delta({ content: "a" }), "data: [DONE]\n\n").fault?._tag, "FinishMissing")

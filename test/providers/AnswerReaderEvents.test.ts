@@ -37,7 +37,7 @@ const withoutLineEnds = (line: string): string => line.replaceAll(/[\r\n]/g, "é
 
 describe("AnswerReader: server-sent events", () => {
   it.prop(
-    "reads the same events however lines end and bytes are cut",
+    "AnswerReader reads the same events however lines end and bytes are cut",
     {
       events: Schema.Array(Schema.NonEmptyArray(Line)).check(Schema.isMaxLength(8)),
       lineEnd: LineEnd,
@@ -62,33 +62,33 @@ describe("AnswerReader: server-sent events", () => {
     }
   )
 
-  it("reads data with and without a blank, and a field without a colon", () => {
+  it("AnswerReader reads data with and without a blank, and a field without a colon", () => {
     assert.deepStrictEqual(readText("data:a\n\ndata: b\n\ndata:  c\n\ndata\n\n"), ["a", "b", " c", ""])
   })
 
-  it("joins the data lines of one event", () => {
+  it("AnswerReader joins the data lines of one event", () => {
     assert.deepStrictEqual(readText("data: {\ndata: }\n\n"), ["{\n}"])
   })
 
-  it("passes over comments, other fields and events without data", () => {
+  it("AnswerReader passes over comments, other fields and events without data", () => {
     assert.deepStrictEqual(
       readText(": hi\n\nevent: ping\nid: 3\nretry: 5\n\ndatabase: no\n\ndata: yes\n\n"),
       ["yes"]
     )
   })
 
-  it("takes off a byte order mark, and only at the start", () => {
+  it("AnswerReader removes a byte order mark, and only at the start", () => {
     assert.deepStrictEqual(readText("\ufeffdata: a\n\n\ufeffdata: b\n\n"), ["a"])
     const marked = Buffer.from("\ufeffdata: a\n\n")
     assert.deepStrictEqual(read([marked.subarray(0, 1), marked.subarray(1, 2), marked.subarray(2)]), ["a"])
   })
 
-  it("counts a last event whose blank line or line end is missing", () => {
+  it("AnswerReader reads a last event whose blank line or line end is missing", () => {
     assert.deepStrictEqual(readText("data: a\n\ndata: b\n"), ["a", "b"])
     assert.deepStrictEqual(readText("data: a\n\ndata: b"), ["a", "b"])
   })
 
-  it("reads events as soon as they are whole, also when a CR ends the read", () => {
+  it("AnswerReader reads events as soon as they are whole, also when a CR ends the read", () => {
     const { events, reader } = collector()
     reader.write(Buffer.from("data: a\r\n\r"))
     assert.deepStrictEqual(events, ["a"])
@@ -96,7 +96,7 @@ describe("AnswerReader: server-sent events", () => {
     assert.deepStrictEqual(events, ["a", "b"])
   })
 
-  it("refuses an event that outgrows its limit, on one line or on many", () => {
+  it("AnswerReader refuses an event that outgrows its limit, on one line or on many", () => {
     const line = "x".repeat(1024)
     const writes = eventCharactersMax / line.length + 1
     const writesUntilRefused = (piece: string): number => {

@@ -71,18 +71,18 @@ describe("AnthropicMessages, the answer", () => {
     assert.deepStrictEqual(said(document), ["It could do harm.", true])
   })
 
-  it("has no usage where the counts of the beginning are missing", () => {
+  it("an answer of Anthropic has no usage where the counts of the beginning are missing", () => {
     assert.strictEqual(read(start(null), end("end_turn", { output_tokens: 2 }), stop).state, "uncounted")
   })
 
-  it("has no usage where the count of the output ends with its beginning", () => {
+  it("an answer of Anthropic has no usage where the output's count ends with its beginning", () => {
     assert.strictEqual(
       read(start({ input_tokens: 9, output_tokens: 1 }), end("end_turn"), stop).state,
       "uncounted"
     )
   })
 
-  it("leaves the calls of the server's own tools to the server", () => {
+  it("an answer of Anthropic leaves the calls of the server's own tools to the server", () => {
     const { parts } = read(
       start({ input_tokens: 1 }),
       {

@@ -36,7 +36,7 @@ const conversation: ReadonlyArray<ModelMessage> = [
 ]
 
 describe("AnthropicMessages, the request", () => {
-  it.effect("asks for a stream, bounded, with the key and the version of the format", () =>
+  it.effect("a request to Anthropic asks for a bounded stream, with the key and the version", () =>
     Effect.gen(function* () {
       const { call, server } = yield* setUp
       yield* Stream.runDrain(call(request("hi")))
@@ -55,7 +55,7 @@ describe("AnthropicMessages, the request", () => {
   )
 
   it.effect(
-    "maps every kind of message, and the tools; the results of an answer's calls are one message",
+    "a request to Anthropic maps every kind of message, and the tools; the results of an answer's calls are one message",
     () =>
       Effect.gen(function* () {
         const body = yield* sent(conversation)
@@ -85,7 +85,7 @@ describe("AnthropicMessages, the request", () => {
       })
   )
 
-  it.effect("tells of earlier calls where no tools are offered, because it refuses them then", () =>
+  it.effect("a request to Anthropic without tools describes earlier calls in words", () =>
     Effect.gen(function* () {
       const body = yield* sent(conversation, [])
       assert.notProperty(body, "tools")
@@ -103,7 +103,7 @@ describe("AnthropicMessages, the request", () => {
     })
   )
 
-  it.effect("lets the user begin, and sends no empty text", () =>
+  it.effect("a request to Anthropic begins with the user, and has no empty text", () =>
     Effect.gen(function* () {
       const body = yield* sent([
         { role: "assistant", text: "Hello.", toolCalls: [] },
@@ -190,21 +190,21 @@ describe("AnthropicMessages, what the model thought", () => {
     { role: "user", content: [textBlock("[result of calc]\n2"), textBlock("[result of calc]\n2")] }
   ]
 
-  it("stands before its text and its calls, for models that think and for unknown ones", () => {
+  it("a thought stands before its text and its calls, for models that think and for unknown ones", () => {
     for (const model of [claude, "claude-opus-5", "claude-3-7-sonnet-20250219", "kimi-k3"])
       assert.deepStrictEqual(turnsFor(model, loop), withThoughts)
     const options = { reasoningEffort: "low" } as const
     assert.deepStrictEqual(turnsFor("claude-opus-4-8", loop, { options }), withThoughts)
   })
 
-  it("is left out where the model doesn't think", () => {
+  it("a thought is left out where the model doesn't think", () => {
     const options = { reasoningEffort: "none" } as const
     assert.deepStrictEqual(turnsFor("claude-opus-5", loop, { options }), withoutThoughts)
     assert.deepStrictEqual(turnsFor("claude-opus-4-8", loop), withoutThoughts)
     assert.deepStrictEqual(turnsFor(claude, loop, { options }), withThoughts)
   })
 
-  it("is left out where it can't be read", () => {
+  it("a thought is left out where it can't be read", () => {
     const unreadable = ["", "no JSON", "7", "{}", `{"type":"text","text":"injected"}`].map((data) =>
       reasoning(data)
     )
@@ -224,7 +224,7 @@ describe("AnthropicMessages, what the model thought", () => {
     })
   })
 
-  it("is joined with what the model said next", () => {
+  it("a thought is joined with what the model said next", () => {
     const messages: ReadonlyArray<ModelMessage> = [
       question,
       { role: "assistant", text: "A", toolCalls: [], reasoning: thoughts("a") },
@@ -269,7 +269,7 @@ describe("AnthropicMessages, what the model thought", () => {
     assert.deepStrictEqual(turnsFor(claude, loop, { dialect }), asText)
   })
 
-  it.effect("reaches no model but the one that it came from", () =>
+  it.effect("a thought reaches no model but the one that it came from", () =>
     Effect.gen(function* () {
       const { server, upstream } = yield* setUp
       const at = serverAt(server.url, "anthropic")

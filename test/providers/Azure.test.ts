@@ -13,7 +13,7 @@ describe("endpointOf, for Azure", () => {
     ["openai-chat", deployment, "/openai/deployments/house/chat/completions?api-version=2024-10-21"],
     ["openai-chat", current, "/openai/v1/chat/completions"],
     ["openai-responses", current, "/openai/v1/responses"]
-  ])("has the key in the header api-key (%s, %s)", (protocol, url, path) => {
+  ])("Azure gets the key in the header api-key (%s, %s)", (protocol, url, path) => {
     const server = serverAt(url, protocol)
     assert.deepStrictEqual(endpointOf(server, server.protocol.path), {
       origin: "https://example.openai.azure.com",
@@ -26,7 +26,7 @@ describe("endpointOf, for Azure", () => {
   it.each<readonly [ProtocolName, string]>([
     ["openai-chat", "https://openai.azure.com.example/v1"],
     ["openai-responses", "https://api.openai.com/v1"]
-  ])("has a token for other hosts (%s, %s)", (protocol, url) => {
+  ])("other hosts get the key as a token (%s, %s)", (protocol, url) => {
     const { headers } = endpointOf(serverAt(url, protocol), "/models")
     assert.deepStrictEqual(headers, {
       "content-type": "application/json",
@@ -44,7 +44,7 @@ const chunk = (delta: object, finish_reason: string | null = null) => ({
 })
 
 describe("openAiChat, the answer of Azure", () => {
-  it("is read around the results of its content filter", () => {
+  it("an answer of Azure is read around the results of its content filter", () => {
     const first = {
       choices: [],
       created: 0,
@@ -95,7 +95,7 @@ describe("openAiChat, the answer of Azure", () => {
     )
   })
 
-  it("shows no progress by a chunk of its content filter", () => {
+  it("a chunk of Azure's content filter is no progress", () => {
     const reader = new AnswerReader(openAiChat.makeDecode(), "a server")
     reader.write(Buffer.from(frames({ choices: [], id: "", prompt_filter_results: [] })))
     assert.deepStrictEqual([reader.progress, reader.fault], [0, null])

@@ -29,12 +29,12 @@ describe("a family of servers of Chat Completions", () => {
     assert.deepStrictEqual({ max_completion_tokens, max_tokens }, expected)
   })
 
-  it("is overruled by the catalog's name of the bound", () => {
+  it("the family of a server is overruled by the catalog's name of the bound", () => {
     const sent = sentTo("https://api.openai.com/v1", { tokenParameter: "max_tokens" })
     assert.strictEqual(sent.max_tokens, 9)
   })
 
-  it("is not asked for the usage if it is Mistral's, which sends it anyway", () => {
+  it("Mistral is not asked for the usage, which it sends anyway", () => {
     assert.notProperty(sentTo("https://api.mistral.ai/v1"), "stream_options")
     assert.property(sentTo("https://api.x.ai/v1"), "stream_options")
   })

@@ -142,14 +142,14 @@ describe("what a model thinks, in Chat Completions", () => {
       "I add.",
       { role: "assistant", content: "Wait.", tool_calls: [encodedCall()] }
     ]
-  ])("goes back as it came: %s", (_, deltas, shown, back) => {
+  ])("reasoning in Chat Completions goes back as it came: %s", (_, deltas, shown, back) => {
     const parts = read(deltas)
     assert.strictEqual(thought(parts), shown)
     const messages = readableBy(origin, messagesOf(parts))
     assert.deepStrictEqual(sent(messages)[1], back)
   })
 
-  it("is left out where it came from another server or model", () => {
+  it("reasoning is left out where it came from another server or model", () => {
     const parts = read([{ reasoning_content: "I add." }, calling({ extra_content: { google: { a: 1 } } })])
     const messages = readableBy(`${origin}2`, messagesOf(parts))
     assert.deepStrictEqual(sent(messages)[1], {
@@ -159,7 +159,7 @@ describe("what a model thinks, in Chat Completions", () => {
     })
   })
 
-  it("is all there is where a tag is never closed", () => {
+  it("reasoning is all there is where a tag is never closed", () => {
     const parts = read([{ content: "<think>I a" }, { content: "dd" }], "length")
     assert.deepStrictEqual(
       parts.map(({ type }) => type),
@@ -179,7 +179,7 @@ describe("what a model thinks, in Chat Completions", () => {
     ["generic", { reasoning_content: "I add." }, {}, {}],
     ["deepseek", { reasoning_content: "I add." }, { reasoning_content: "" }, { reasoning_content: "" }],
     ["groq", {}, {}, {}]
-  ])("goes back as a server of %s wants it", (family, ...expected) => {
+  ])("reasoning goes back as a server of %s wants it", (family, ...expected) => {
     const encoded = [own, unthought, foreign].map((messages) => sent(messages, family)[1])
     assert.deepStrictEqual(
       encoded,
@@ -198,7 +198,7 @@ describe("what a model thinks, in Chat Completions", () => {
     assert.deepInclude(sent(own, "moonshot")[1], { reasoning_content: "I add." })
   })
 
-  it("goes as text for one request where the server refuses it", () => {
+  it("reasoning goes as text for one request where the server refuses it", () => {
     const request = { messages: own, maxOutputTokens: 9, tools }
     const said = [
       "Function call is missing a thought_signature in functionCall parts.",

@@ -59,7 +59,7 @@ describe("ClaudeModels", () => {
     assert.deepStrictEqual(anthropicMessages.headersOf?.(model, asked({}), fullDialect), {})
   })
 
-  it("without controls, thinking is named only where it would be off otherwise", () => {
+  it("thinking without controls is named only where it would be off otherwise", () => {
     const plain = { ...fullDialect, thinkingControls: false }
     assert.deepStrictEqual(thinkingIn("claude-opus-5-5", "high", plain), [undefined, effort("high")])
     assert.deepStrictEqual(thinkingIn("claude-opus-4-8", "high", plain), [

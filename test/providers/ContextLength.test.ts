@@ -115,7 +115,7 @@ const failureOf = (status: number, body: unknown) => {
 }
 
 describe("a request without room in the context", () => {
-  it.effect.each(refusals)("is recognized by what %s says", ([, status, body, tokens]) =>
+  it.effect.each(refusals)("a full context is recognized by what %s says", ([, status, body, tokens]) =>
     Effect.gen(function* () {
       const failure = yield* failureOf(status, body)
       assert.strictEqual(failure.reason, "context_length")
@@ -128,13 +128,13 @@ describe("a request without room in the context", () => {
     [400, openAi("'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.")],
     [500, openAi("The server had an error while processing your request.")],
     [413, openAi("Request too large.")]
-  ] as const)("is no other refusal: %i %j", ([status, body]) =>
+  ] as const)("a full context is not recognized in other refusals: %i %j", ([status, body]) =>
     Effect.gen(function* () {
       assert.notStrictEqual((yield* failureOf(status, body)).reason, "context_length")
     })
   )
 
-  it("is recognized in an error event as well", () => {
+  it("a full context is recognized in an error event as well", () => {
     const fault = errorEventFault({ type: "error", label: "context_length_exceeded", message: "" })
     assert.strictEqual(fault._tag, "ContextExceeded")
   })

@@ -52,7 +52,7 @@ const calls = (message: string, tools: ReadonlyArray<string> = toolNames) =>
   )
 
 describe("the demo model without tools and passages", () => {
-  it.effect("says what it is and how to connect a language model, and repeats the message", () =>
+  it.effect("the demo model describes itself and how to connect a model, and repeats the message", () =>
     Effect.gen(function* () {
       const text = textOf(yield* ask([user("My name is Ada."), user("What is the capital of France?")]))
       for (const words of [demoModel.id, "not a language model", "OPENAI_BASE_URL"])
@@ -64,7 +64,7 @@ describe("the demo model without tools and passages", () => {
     })
   )
 
-  it.effect("repeats no more than the beginning of a long message, and no half character", () =>
+  it.effect("the demo model repeats no more than the beginning of a long message", () =>
     Effect.gen(function* () {
       const text = textOf(yield* ask([user("\u{1f600}".repeat(5_000))]))
       assert.isBelow(text.length, 2_000)
@@ -74,7 +74,7 @@ describe("the demo model without tools and passages", () => {
     })
   )
 
-  it.effect("ends with the reason length where the bound cuts the answer, and only there", () =>
+  it.effect("the demo model ends with the reason length where the bound cuts the answer", () =>
     Effect.gen(function* () {
       const whole = yield* ask([user("hello")])
       const tokens = yield* countTokens(textOf(whole))
@@ -86,7 +86,7 @@ describe("the demo model without tools and passages", () => {
     })
   )
 
-  it.effect("answers word by word, and other streams run between two words", () =>
+  it.effect("the demo model answers word by word, and other streams run between two words", () =>
     Effect.gen(function* () {
       const order: Array<string> = []
       const run = (name: string) =>
@@ -112,7 +112,7 @@ describe("the demo model with tools", () => {
     ["what is 10 divided by 4, please", "10 / 4"],
     ["what is 100-58?", "100-58"],
     ["what is 5x3", "5*3"]
-  ])("calls the calculator for %s", ([message, expression]) =>
+  ])("the demo model calls the calculator for %s", ([message, expression]) =>
     Effect.map(calls(message), (found) => assert.deepStrictEqual(found, [["calculator", { expression }]]))
   )
 
@@ -125,7 +125,7 @@ describe("the demo model with tools", () => {
     ["what time is it in new york right now", { timezone: "America/New_York" }],
     ["tell me the time in Europe/Paris, please", { timezone: "Europe/Paris" }],
     ["what time is it in Atlantis?", { timezone: "Atlantis" }]
-  ])("calls the clock for %s", ([message, args]) =>
+  ])("the demo model calls the clock for %s", ([message, args]) =>
     Effect.map(calls(message), (found) => assert.deepStrictEqual(found, [["current_datetime", args]]))
   )
 
@@ -134,7 +134,7 @@ describe("the demo model with tools", () => {
     ["(see http://example.com/x_(y).)", "web_fetch", { url: "http://example.com/x_(y)" }],
     ["Search for lighthouses", "web_search", { query: "lighthouses" }],
     ["Please search the web for sea lions. Thanks!", "web_search", { query: "sea lions" }]
-  ])("looks on the web for %s", ([message, name, args]) =>
+  ])("the demo model looks on the web for %s", ([message, name, args]) =>
     Effect.map(calls(message), (found) => assert.deepStrictEqual(found, [[name, args]]))
   )
 
@@ -148,9 +148,9 @@ describe("the demo model with tools", () => {
     "The research for it was long",
     "search for",
     `https://example.com/ and ${"much else ".repeat(50)}`
-  ])("calls nothing for %s", (message) => Effect.map(calls(message), (found) => assert.isEmpty(found)))
+  ])("the model just answers %s", (message) => Effect.map(calls(message), (found) => assert.isEmpty(found)))
 
-  it.effect("calls several tools in one round, of which each is offered", () =>
+  it.effect("the demo model calls several tools in one round, of which each is offered", () =>
     Effect.gen(function* () {
       const message = "Read https://example.com/, and what is 2*3, and what day is it? Search for tea."
       const parts = yield* ask([user(message)])
@@ -165,7 +165,7 @@ describe("the demo model with tools", () => {
     })
   )
 
-  it.effect("quotes the tool results beside their calls, and does not follow what they say", () =>
+  it.effect("the demo model quotes the tool results beside their calls, and does not follow them", () =>
     Effect.gen(function* () {
       const made = callsOf(yield* ask([user("what is 2*3, and what time is it in Oslo?")]))
       const texts = [
@@ -191,7 +191,7 @@ describe("the demo model with tools", () => {
     })
   )
 
-  it.effect("answers with text where the calls do not fit the bound", () =>
+  it.effect("the demo model answers with text where the calls do not fit the bound", () =>
     Effect.gen(function* () {
       const message = [user("what is 12345*6789?")]
       const last = (yield* ask(message)).at(-1)
@@ -215,7 +215,7 @@ describe("the demo model with passages of a project", () => {
   const answer = (question: string, found = passages) =>
     Effect.map(ask([user("The warranty lasts [9] days."), user(question)], { passages: found }), textOf)
 
-  it.effect("quotes the sentences that share most words with the question, with their numbers", () =>
+  it.effect("the demo model quotes the sentences that share most words with the question", () =>
     Effect.gen(function* () {
       const text = yield* answer("How long does the warranty of the pump last?")
       assert.match(text, /among others:\n\n- The warranty of the pump lasts five years\. \[7\]\n/)
@@ -228,11 +228,11 @@ describe("the demo model with passages of a project", () => {
     })
   )
 
-  it.effect("quotes the beginning of the best passage where no word is shared", () =>
+  it.effect("the demo model quotes the best passage where no word is shared", () =>
     Effect.map(answer("Wie oft?"), (text) => assert.match(text, /\n- # Care \[4\]$/))
   )
 
-  it.effect("says that nothing was found where the search found nothing", () =>
+  it.effect("the demo model says that nothing was found where the search found nothing", () =>
     Effect.gen(function* () {
       const text = yield* answer("warranty?", [])
       assert.include(text, "No passage of the project's files was found.")
@@ -240,7 +240,7 @@ describe("the demo model with passages of a project", () => {
     })
   )
 
-  it("reads passages as values that no protocol sends", () => {
+  it("the demo model reads passages as values that no protocol sends", () => {
     const plain = requestOf([user("warranty?")])
     const dialect: Dialect = fullDialect
     for (const encode of [encodeChatRequest, encodeResponsesRequest, encodeAnthropicRequest]) {
@@ -271,7 +271,7 @@ const Text = Schema.Array(Schema.Union([Schema.Literals(pieces), Schema.String])
 
 describe("the demo model", () => {
   it.effect.prop(
-    "ends every round with one finish within the bound, always the same, and calls nothing after tool results",
+    "the demo model ends every round with one finish within the bound, always the same, and calls nothing after tool results",
     {
       message: Text,
       results: Schema.Array(Text).check(Schema.isMaxLength(3)),

@@ -48,13 +48,13 @@ describe("A request that ends with a text of the model", () => {
     // llama.cpp continues it without being asked.
     [house, { role: "assistant", content: "Once upon " }],
     ["https://generativelanguage.googleapis.com/v1beta/openai", { role: "user", content: "Continue." }]
-  ] as const)("ends so for Chat Completions at %s", (url, last) => {
+  ] as const)("a last text of the model is sent to Chat Completions at %s", (url, last) => {
     const { messages } = sentTo(prefilled, url)
     assert.deepStrictEqual(messages.at(-1), last)
     assert.deepInclude(messages.at(2), { role: "assistant", content: "Once upon " })
   })
 
-  it("is continued by the fields of vLLM where the catalog names its dialect", () => {
+  it("a last text of the model is continued by the fields of vLLM in its dialect", () => {
     const body = sentTo(prefilled, house, "openai-chat", { family: "vllm" })
     assert.deepStrictEqual(body.messages.at(-1), { role: "assistant", content: "Once upon " })
     assert.deepStrictEqual([body["continue_final_message"], body["add_generation_prompt"]], [true, false])
@@ -68,7 +68,7 @@ describe("A request that ends with a text of the model", () => {
     ["a-gateways-name", [{ role: "assistant", content: [{ type: "text", text: "Once upon" }] }]],
     ["claude-opus-4-6", [{ role: "user", content: [{ type: "text", text: "Continue." }] }]],
     ["claude-opus-5-5-20260901", [{ role: "user", content: [{ type: "text", text: "Continue." }] }]]
-  ] as const)("ends so for Anthropic's %s", (name, last) => {
+  ] as const)("a last text of the model is sent to Anthropic's %s", (name, last) => {
     const { messages } = sentTo(prefilled, "https://api.anthropic.com/v1", "anthropic", {
       name,
       changes: { cacheControl: false }
@@ -76,7 +76,7 @@ describe("A request that ends with a text of the model", () => {
     assert.deepStrictEqual(messages.slice(-1), last as never)
   })
 
-  it("goes to Responses as it is, and to a package of the AI SDK", () => {
+  it("a last text of the model goes to Responses and to a package of the AI SDK as it is", () => {
     const input = sentTo(prefilled, "https://api.openai.com/v1", "openai-responses")["input"]
     assert.deepInclude(Array.isArray(input) ? input.at(-1) : null, {
       role: "assistant",
@@ -114,7 +114,7 @@ describe("A request that ends with a text of the model", () => {
       })
   )
 
-  it.effect("is not repeated where the refusal names an option of the client", () =>
+  it.effect("a last text of the model is not repeated where the refusal names a client's option", () =>
     Effect.gen(function* () {
       const { call, server } = yield* setUpFor("openai-chat")
       yield* server.script({ status: 400, errorBody: refusalOf("Unsupported value: 'temperature'") })
@@ -126,7 +126,7 @@ describe("A request that ends with a text of the model", () => {
 })
 
 describe("A request without a message of the user", () => {
-  it("is sent with its instructions alone, and with a message of the user to servers that demand one", () => {
+  it("a request without a user message has its instructions alone, or one for strict servers", () => {
     const goOn = { role: "user", content: "Continue." }
     assert.deepStrictEqual(sentTo([system], house).messages, [{ role: "system", content: "Tell a story." }])
     assert.deepStrictEqual(sentTo([system], "https://api.mistral.ai/v1").messages.at(-1), goOn)
@@ -137,7 +137,7 @@ describe("A request without a message of the user", () => {
     ])
   })
 
-  it("is the input of Responses, which must have some", () => {
+  it("a request without a user message has an input for Responses, which must have some", () => {
     const body = sentTo([system], "https://api.openai.com/v1", "openai-responses")
     assert.deepStrictEqual(body["input"], [{ role: "system", content: "Tell a story." }])
     assert.notProperty(body, "instructions")

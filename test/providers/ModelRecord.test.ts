@@ -22,7 +22,7 @@ const recorded = (events: typeof Events.Type) => {
 }
 
 describe("ModelRecord", () => {
-  it.prop("stays within bounds, and outcomes fade with time", [Events], ([events]) => {
+  it.prop("ModelRecord stays within bounds, and outcomes fade with time", [Events], ([events]) => {
     const { now, record } = recorded(events)
     const { failureShare, firstOutputSeconds } = record.seen(now)
     assert.isAtLeast(failureShare, 0)

@@ -6,7 +6,7 @@ import { callOnce, model, request, secretKey, serverAt, setUpFor, textOf } from 
 const setUp = setUpFor("openai-chat")
 
 describe("OpenAiChat, the request", () => {
-  it.effect("asks for a stream with usage, bounded, with the key", () =>
+  it.effect("a chat request asks for a bounded stream with usage, with the key", () =>
     Effect.gen(function* () {
       const { call, server } = yield* setUp
       yield* Stream.runDrain(call(request("hi")))
@@ -31,7 +31,7 @@ describe("OpenAiChat, the request", () => {
   ]
   const tools = [{ name: "calc", description: "Calculates.", parameters: { type: "object" } }]
 
-  it.effect("maps every kind of message, and the tools", () =>
+  it.effect("a chat request maps every kind of message, and the tools", () =>
     Effect.gen(function* () {
       const { call, server } = yield* setUp
       yield* Stream.runDrain(call(request("", { messages: conversation, tools })))
@@ -56,7 +56,7 @@ describe("OpenAiChat, the request", () => {
     })
   )
 
-  it.effect("gives no tools to a model that knows none, and tells it of earlier calls", () =>
+  it.effect("a chat request to a model without tools describes earlier calls in words", () =>
     Effect.gen(function* () {
       const { server, upstream } = yield* setUp
       const call = (yield* callOnce(upstream, serverAt(server.url)))({ ...model, tools: false })
@@ -74,7 +74,7 @@ describe("OpenAiChat, the request", () => {
   )
 
   it.effect(
-    "tells of earlier calls where no tools are offered, for servers that refuse calls without tools",
+    "a chat request without offered tools describes earlier calls in words, for servers that refuse calls",
     () =>
       Effect.gen(function* () {
         const { call, server } = yield* setUp
@@ -86,7 +86,7 @@ describe("OpenAiChat, the request", () => {
   )
 
   it.effect(
-    "sends a round of calls that a question follows as text, because strict servers refuse the question",
+    "a chat request sends a round of calls before a question as text, because strict servers refuse it",
     () =>
       Effect.gen(function* () {
         const { call, server } = yield* setUp
@@ -102,7 +102,7 @@ describe("OpenAiChat, the request", () => {
       })
   )
 
-  it.effect.each([true, false])("puts messages of one role in a row into one (tools: %s)", (tools) =>
+  it.effect.each([true, false])("a chat request joins messages of one role in a row (tools: %s)", (tools) =>
     Effect.gen(function* () {
       const { server, upstream } = yield* setUp
       const call = (yield* callOnce(upstream, serverAt(server.url)))({ ...model, tools })
@@ -123,7 +123,7 @@ describe("OpenAiChat, the request", () => {
     })
   )
 
-  it.effect("sends nothing until the stream runs, and again for each run", () =>
+  it.effect("a chat request is sent when the stream runs, and again for each run", () =>
     Effect.gen(function* () {
       const { call, server } = yield* setUp
       const stream = call(request("hi"))
@@ -138,7 +138,7 @@ describe("OpenAiChat, the request", () => {
     ["stream_options", "Unknown parameter: 'stream_options'"],
     ["max_tokens", "Unsupported parameter: 'max_tokens' is not supported with this model."],
     ["tools", "tools are not supported by this model"]
-  ])("leaves out %s where the server refuses it, and remembers that", ([field, complaint]) =>
+  ])("a chat request leaves out %s where the server refuses it, and later, too", ([field, complaint]) =>
     Effect.gen(function* () {
       const { call, server } = yield* setUp
       const errorBody = JSON.stringify({ error: { message: `bad: ${complaint}` } })
@@ -155,7 +155,7 @@ describe("OpenAiChat, the request", () => {
     })
   )
 
-  it.effect("leaves out a refused effort that is a hint, and no other one", () =>
+  it.effect("a chat request leaves out a refused effort that is a hint, and no other one", () =>
     Effect.gen(function* () {
       const { call, server } = yield* setUp
       const errorBody = JSON.stringify({
@@ -175,7 +175,7 @@ describe("OpenAiChat, the request", () => {
     })
   )
 
-  it.effect("gives up where every way of asking is refused", () =>
+  it.effect("a chat request fails where every way of asking is refused", () =>
     Effect.gen(function* () {
       const { call, server } = yield* setUp
       const errorBody = JSON.stringify({
@@ -188,7 +188,7 @@ describe("OpenAiChat, the request", () => {
     })
   )
 
-  it.effect("takes the token parameter that the catalog names", () =>
+  it.effect("a chat request has the token parameter that the catalog names", () =>
     Effect.gen(function* () {
       const { server, upstream } = yield* setUp
       const call = (yield* callOnce(

@@ -29,7 +29,7 @@ const read = (...events: ReadonlyArray<Readonly<Record<string, unknown>>>) => {
 const completed = { type: "response.completed", response: { status: "completed", usage: null } }
 
 describe("OpenAiResponses, the request", () => {
-  it.effect("asks for a stream that isn't kept, bounded, with the key", () =>
+  it.effect("a Responses request asks for a bounded stream that isn't kept, with the key", () =>
     Effect.gen(function* () {
       const { call, server } = yield* setUp
       yield* Stream.runDrain(call(request("hi")))
@@ -46,7 +46,7 @@ describe("OpenAiResponses, the request", () => {
     })
   )
 
-  it.effect("maps every kind of message, and the tools", () =>
+  it.effect("a Responses request maps every kind of message, and the tools", () =>
     Effect.gen(function* () {
       const { call, server } = yield* setUp
       yield* Stream.runDrain(call(request("", { messages: conversation, tools })))
@@ -71,7 +71,7 @@ describe("OpenAiResponses, the request", () => {
   )
 
   it.effect(
-    "asks for no fewer tokens than OpenAI accepts, and leaves a later system message in its place",
+    "a Responses request has at least the tokens that OpenAI accepts, and a later system message in its place",
     () =>
       Effect.gen(function* () {
         const { call, server } = yield* setUp
@@ -90,7 +90,7 @@ describe("OpenAiResponses, the request", () => {
       })
   )
 
-  it.effect("tells a model without tools of earlier calls, also where that is found out by asking", () =>
+  it.effect("a Responses request describes earlier calls to a model without tools in words", () =>
     Effect.gen(function* () {
       const { call, server, upstream } = yield* setUp
       const told = [
@@ -121,7 +121,7 @@ describe("OpenAiResponses, the answer", () => {
   const item = { type: "function_call", id: "fc_1", call_id: "c1", name: "calc" }
   const added = { type: "response.output_item.added", output_index: 0, item: { ...item, arguments: "" } }
 
-  it("takes arguments that come only at the end", () => {
+  it("an answer of Responses may have arguments only at the end", () => {
     const done = { type: "response.output_item.done", output_index: 0, item: { ...item, arguments: "[1]" } }
     for (const events of [[added, done], [done]]) {
       assert.deepStrictEqual(read(...events, completed).parts, [
@@ -133,7 +133,7 @@ describe("OpenAiResponses, the answer", () => {
     }
   })
 
-  it("counts a refusal as text and passes over what it doesn't know", () => {
+  it("an answer of Responses has a refusal as text, and unknown events are passed over", () => {
     const refusal = { type: "response.refusal.delta", delta: "No." }
     assert.strictEqual(textOf(read({ type: "response.new_thing" }, refusal, completed).parts), "No.")
   })

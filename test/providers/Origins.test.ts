@@ -68,7 +68,7 @@ const Turn = Schema.Struct({
 })
 
 describe("what only one model can read", () => {
-  it.prop("reaches no other server, protocol or model", [Index, Schema.Array(Turn)], ([at, turns]) => {
+  it.prop("opaque data reaches no other server or model", [Index, Schema.Array(Turn)], ([at, turns]) => {
     const server = servers[at % servers.length]!
     const others = elsewhere(server)
     const opaqueFrom = (index: number) => ({ origin: others[index % others.length]!, data: secretData })
@@ -97,7 +97,7 @@ describe("what only one model can read", () => {
 })
 
 describe("what a client says that a model thought", () => {
-  it("reaches only the servers of Chat Completions that demand it", () => {
+  it("reasoning that a client sends reaches only the Chat servers that demand it", () => {
     const opaque = { origin: saidByClient("m"), data: JSON.stringify({ field: "reasoning_content" }) }
     const messages: ReadonlyArray<ModelMessage> = [
       { role: "user", text: "?" },

@@ -23,7 +23,7 @@ const isTaken = (url: string, protocol: ProtocolName = "openai-chat"): boolean =
 
 describe("the key of a prompt cache", () => {
   it.each(["openai-chat", "openai-responses"] as const)(
-    "over %s is a hash of what requests share that begin alike",
+    "a prompt cache key over %s is a hash of what requests share that begin alike",
     (protocol) => {
       const scope = `["019845e1-682f-4b02-a706-3b2422d13aec","key","holidays of Ada"]`
       const key = keyIn(protocol, scope)
@@ -34,14 +34,14 @@ describe("the key of a prompt cache", () => {
     }
   )
 
-  it("is not sent to servers that don't take it, over Anthropic, or without a scope", () => {
+  it("a prompt cache key is sent only to servers that take it, and with a scope", () => {
     assert.isUndefined(keyIn("openai-chat", "a", false))
     assert.isUndefined(keyIn("openai-responses", "a", false))
     assert.isUndefined(keyIn("anthropic", "a"))
     assert.isUndefined(keyIn("openai-chat", undefined))
   })
 
-  it("is taken by OpenAI, by Azure, and where an operator says that a server follows OpenAI's rules", () => {
+  it("a prompt cache key is taken by OpenAI, Azure, and where an operator says so", () => {
     for (const url of [
       "https://api.openai.com/v1",
       "https://eu.api.openai.com/v1",

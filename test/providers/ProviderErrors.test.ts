@@ -841,12 +841,12 @@ const check = (fault: Fault, expected: Expected) =>
   })
 
 describe("the error of a provider", () => {
-  it.effect.each(bodies)("by %s is recognized: %s (%i)", ([, , status, body, expected]) =>
+  it.effect.each(bodies)("an error by %s is recognized: %s (%i)", ([, , status, body, expected]) =>
     check(statusFault(status, decodeErrorBody(bodyText(body))), expected)
   )
 
   it.effect.each(streams)(
-    "by %s in an answer with status 200 is recognized: %s",
+    "an error by %s in an answer with status 200 is recognized: %s",
     ([, , bytes, expected, protocol]) => check(readFault(bytes, protocol ?? "openai-chat"), expected)
   )
 
@@ -866,19 +866,19 @@ describe("the error of a provider", () => {
       7
     ],
     [google(429, "RESOURCE_EXHAUSTED", "Wait.", [{ retryDelay: "soon" }]), undefined, undefined]
-  ])("asks for a wait in its body, unless its headers do: %j", (body, header, seconds) => {
+  ])("an error asks for a wait in its body, unless its headers do: %j", (body, header, seconds) => {
     const headers = { seconds: header, milliseconds: undefined }
     assert.strictEqual(askedWait(statusFault(429, decodeErrorBody(bodyText(body)), headers), 0), seconds)
   })
 
-  it("is read to a bounded depth", () => {
+  it("an error is read to a bounded depth", () => {
     const deep = `${"[".repeat(3000)}${"]".repeat(3000)}`
     assert.strictEqual(statusFault(500, decodeErrorBody(deep))._tag, "ServerFailed")
     const nested = `${'{"error":'.repeat(3000)}1${"}".repeat(3000)}`
     assert.strictEqual(statusFault(500, decodeErrorBody(nested))._tag, "ServerFailed")
   })
 
-  it("has codes in its label, and words in its message only", () => {
+  it("an error has codes in its label, and words in its message only", () => {
     const body = behindOpenRouter(400, openAi("Not 'my question'", { code: "some_code" }))
     const { detail, serverMessage } = statusFault(400, decodeErrorBody(bodyText(body)))
     assert.strictEqual(detail, "HTTP 400 400 some_code invalid_request_error")

@@ -49,7 +49,7 @@ const failSome = (through: ProviderGate, count: number) =>
 const open = (through: ProviderGate) => failSome(through, failuresMax)
 
 describe("a failure of a model", () => {
-  it("counts against it unless the next request may do better", () => {
+  it("a failure of a model counts against it unless the next request may do better", () => {
     const isCounted = (fault: Fault) => classify(fault).countsAgainstModel
     assert.isTrue(isCounted(broken))
     assert.isTrue(isCounted(new KeyRejected({ status: 401, detail: "" })))
@@ -99,7 +99,7 @@ describe("the permits of a provider", () => {
     })
   )
 
-  it.effect("are waited for only so long, and a request that gave up gets none", () =>
+  it.effect("a wait for a permit is bounded, and a request that gave up gets none", () =>
     Effect.gen(function* () {
       const through = yield* gate({ concurrentMax: 1, queueSeconds: 10 })
       const first = yield* enter(through)
@@ -117,7 +117,7 @@ describe("the permits of a provider", () => {
 const users = Schema.Literals(["alice", "bob", "eve"])
 
 describe("the circuit of a provider", () => {
-  it.effect("opens after failures of several users in a row, and for longer after each failed probe", () =>
+  it.effect("a circuit opens after failures of several users, and longer after each failed probe", () =>
     Effect.gen(function* () {
       const through = yield* gate()
       yield* open(through)
@@ -136,7 +136,7 @@ describe("the circuit of a provider", () => {
     })
   )
 
-  it.effect("does not open at the failures of one user while another user sends requests", () =>
+  it.effect("a circuit does not open at the failures of one user while another user sends requests", () =>
     Effect.gen(function* () {
       const through = yield* gate()
       yield* ask(through, of("bob"), succeeds)
@@ -151,7 +151,7 @@ describe("the circuit of a provider", () => {
   )
 
   it.effect.prop(
-    "stays closed at the failures of one user while the requests of another user succeed",
+    "a circuit stays closed at the failures of one user while the requests of another succeed",
     {
       steps: Schema.Array(
         Schema.Struct({
@@ -174,7 +174,7 @@ describe("the circuit of a provider", () => {
       })
   )
 
-  it.effect("lets requests without a fallback through while it is open", () =>
+  it.effect("an open circuit lets requests without a fallback through", () =>
     Effect.gen(function* () {
       const through = yield* gate()
       yield* open(through)
@@ -183,7 +183,7 @@ describe("the circuit of a provider", () => {
     })
   )
 
-  it.effect("is probed by one request at a time, and not by the user whose request failed last", () =>
+  it.effect("an open circuit is probed by one request at a time, and by another user first", () =>
     Effect.gen(function* () {
       const through = yield* gate()
       yield* open(through)
@@ -203,7 +203,7 @@ describe("the circuit of a provider", () => {
     })
   )
 
-  it.effect("is probed by the next request after a probe was interrupted", () =>
+  it.effect("an open circuit is probed by the next request after a probe was interrupted", () =>
     Effect.gen(function* () {
       const through = yield* gate()
       yield* open(through)
@@ -217,7 +217,7 @@ describe("the circuit of a provider", () => {
     })
   )
 
-  it.effect("stays closed while answers come between the failures", () =>
+  it.effect("a circuit stays closed while answers come between the failures", () =>
     Effect.gen(function* () {
       const through = yield* gate()
       for (let round = 0; round < 5; round++) {
@@ -227,7 +227,7 @@ describe("the circuit of a provider", () => {
     })
   )
 
-  it.effect("counts what requests end with that began before anything had failed", () =>
+  it.effect("a circuit counts the ends of requests that began before anything had failed", () =>
     Effect.gen(function* () {
       const through = yield* gate()
       const ends = yield* Effect.forEach([1, 2, 3], () => Deferred.make<string, Fault>())
@@ -256,7 +256,7 @@ describe("the circuit of a provider", () => {
     })
   )
 
-  it.effect("isn't changed by what was asked before it opened", () =>
+  it.effect("a circuit isn't changed by requests from before it opened", () =>
     Effect.gen(function* () {
       const through = yield* gate()
       const ends = yield* Effect.forEach([1, 2, 3], () => Deferred.make<string, Fault>())
@@ -286,7 +286,7 @@ describe("the circuit of a provider", () => {
     })
   )
 
-  it.effect("begins its count anew at each answer, also after one to what was asked before it opened", () =>
+  it.effect("a circuit begins its count anew at each answer, also after a late one", () =>
     Effect.gen(function* () {
       const through = yield* gate()
       const end = yield* Deferred.make<string, Fault>()
@@ -306,7 +306,7 @@ describe("the circuit of a provider", () => {
     })
   )
 
-  it.effect("stays closed at faulty requests and at rate limits", () =>
+  it.effect("a circuit stays closed at faulty requests and at rate limits", () =>
     Effect.gen(function* () {
       const through = yield* gate()
       for (const Refusal of [RequestRejected, ContentRefused, KeyRejected, RateLimited]) {
@@ -321,7 +321,7 @@ describe("the circuit of a provider", () => {
 })
 
 describe("the health of a provider", () => {
-  it.effect("says why the last request failed, for ten minutes or until an answer", () =>
+  it.effect("the health of a provider has the last failure, for ten minutes or until an answer", () =>
     Effect.gen(function* () {
       const through = yield* gate()
       through.failed(broken, 0)

@@ -138,11 +138,11 @@ const finishOf = (events: ReadonlyArray<unknown>, protocol: ProtocolName = "open
 const count = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 50 }))
 
 describe("the usage of a provider", () => {
-  it.each(usages)("by %s is counted in full", (_provider, usage, counts) => {
+  it.each(usages)("the usage by %s is counted in full", (_provider, usage, counts) => {
     assert.deepStrictEqual<unknown>(decodeOpenAiUsage(usage, "prompt", "completion"), usageOf(counts))
   })
 
-  it("by OpenAI Responses is counted in full", () => {
+  it("the usage by OpenAI Responses is counted in full", () => {
     const usage = {
       input_tokens: 1000,
       input_tokens_details: { cached_tokens: 600, cache_write_tokens: 200 },
@@ -156,7 +156,7 @@ describe("the usage of a provider", () => {
     )
   })
 
-  it("by Anthropic is counted in full", () => {
+  it("the usage by Anthropic is counted in full", () => {
     const usage = { input_tokens: 100, cache_read_input_tokens: 600, cache_creation_input_tokens: 200 }
     const events = [
       { type: "message_start", message: { usage: { ...usage, output_tokens: 1 } } },
@@ -174,13 +174,13 @@ describe("the usage of a provider", () => {
     )
   })
 
-  it.each(places)("is taken from %s", (_place, events, counts) => {
+  it.each(places)("the usage is taken from %s", (_place, events, counts) => {
     const finish = finishOf(events)
     assert.deepStrictEqual<unknown>(finish?.type === "finish" ? finish.usage : null, usageOf(counts))
   })
 
   it.prop(
-    "is never below its parts, and as much as its total, to which more tokens of a cache than input are added",
+    "the usage is never below its parts, and as much as its total, to which more tokens of a cache than input are added",
     { prompt: count, completion: count, more: count, cached: count, written: count, reasoning: count },
     ({ cached, completion, more, prompt, reasoning, written }) => {
       const total = prompt + completion + more

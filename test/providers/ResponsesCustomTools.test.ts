@@ -55,7 +55,7 @@ const read = (body: string) => {
 }
 
 describe("tools whose input is a text, in the Responses protocol", () => {
-  it("are sent as such where the server knows them, with their calls, results and choice", () => {
+  it("custom tools are sent as such where the server knows them, with calls and results", () => {
     const { input, tool_choice, tools } = encoded(true)
     assert.deepStrictEqual(tools[0], {
       type: "custom",
@@ -73,7 +73,7 @@ describe("tools whose input is a text, in the Responses protocol", () => {
     ])
   })
 
-  it("are functions for other servers, and for one that refuses them", () => {
+  it("custom tools are functions for other servers, and for one that refuses them", () => {
     const { input, tool_choice, tools } = encoded(false)
     assert.deepInclude(tools[0], { type: "function", name: "patch", description: "in words" })
     assert.deepStrictEqual(tool_choice, { type: "function", name: "patch" })
@@ -87,7 +87,7 @@ describe("tools whose input is a text, in the Responses protocol", () => {
   })
 
   it.prop(
-    "are called with the same text, in pieces and at once",
+    "custom tools are called with the same text, in pieces and at once",
     [Schema.String, Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 9 }))],
     ([text, size]) => {
       const pieces = Array.from({ length: Math.ceil(text.length / size) }, (_, at) =>

@@ -61,7 +61,7 @@ const toolCall = (id: string, ...before: ReadonlyArray<Reasoning>): ModelPart =>
 })
 
 describe("Reasoning in the answer of a Responses server", () => {
-  it("comes in pieces, with a blank line between two parts of a summary", () => {
+  it("reasoning of Responses comes in pieces, with a blank line between two parts", () => {
     const { parts } = read(
       streamOf(reasoning("rs_1", "gAAA", "First.", "Second thing."), message("msg_1", "4"))
     )
@@ -73,7 +73,7 @@ describe("Reasoning in the answer of a Responses server", () => {
     ])
   })
 
-  it("comes as it is where the server shows it", () => {
+  it("reasoning of Responses comes as it is where the server shows it", () => {
     const delta = (text: string) => ({
       type: "response.reasoning_text.delta",
       item_id: "rs_1",
@@ -106,7 +106,7 @@ describe("Reasoning in the answer of a Responses server", () => {
     assert.deepStrictEqual(joinedParts(documentOf(item)), expected)
   })
 
-  it("keeps its place before the text, between calls, and between the text and a call", () => {
+  it("reasoning of Responses keeps its place before the text, between calls, and between the text and a call", () => {
     const [r1, r2] = [sent("g1", "One."), sent("g2", "Two.")] as const
     const one = reasoning("rs_1", "g1", "One.")
     const two = reasoning("rs_2", "g2", "Two.")
@@ -195,7 +195,7 @@ describe("Reasoning that goes back to a Responses server", () => {
   }
   const called = (call_id: string) => ({ type: "function_call", call_id, name: "calc", arguments: "{}" })
 
-  it("stands directly before its message and its call, as it came", () => {
+  it("returned reasoning stands directly before its message and its call, as it came", () => {
     assert.deepStrictEqual(inputOf([answer]), [
       sent("g1", "One."),
       { role: "assistant", content: "Let me see.", phase: "commentary" },
@@ -205,7 +205,7 @@ describe("Reasoning that goes back to a Responses server", () => {
     ])
   })
 
-  it("is left out with the phase where the server refused it", () => {
+  it("returned reasoning is left out with the phase where the server refused it", () => {
     assert.deepStrictEqual(inputOf([answer], { ...dialect, thoughts: false }), [
       { role: "assistant", content: "Let me see." },
       called("c1"),
@@ -213,7 +213,7 @@ describe("Reasoning that goes back to a Responses server", () => {
     ])
   })
 
-  it("never stands alone, and is left out where it can't be read", () => {
+  it("returned reasoning never stands alone, and is left out where it can't be read", () => {
     const alone: ModelMessage = {
       role: "assistant",
       text: "",
@@ -286,7 +286,7 @@ const expectedInput = (items: ReadonlyArray<Item>): ReadonlyArray<object> =>
 
 describe("An answer of a Responses server", () => {
   it.prop(
-    "goes back with the same reasoning in the same places",
+    "an answer of Responses goes back with the same reasoning in the same places",
     { turn: Turn },
     ({ turn }) => {
       const items = itemsOf(turn)

@@ -52,7 +52,7 @@ describe("isReasoningModel", () => {
     ),
     ["gpt-oss-20b", null],
     ["my-deployment", null]
-  ] as const)("knows of %s whether it thinks: %s", (id, expected) => {
+  ] as const)("isReasoningModel returns for %s: %s", (id, expected) => {
     assert.strictEqual(isReasoningModel(id), expected)
   })
 })
@@ -68,11 +68,11 @@ describe("A request of Responses", () => {
     [local, "gpt-oss-20b", true, { include }],
     ["https://gateway.example/v1", "openai/gpt-5.5", true, { include, reasoning: { summary: "auto" } }],
     [openAi, "gpt-5.5", false, {}]
-  ] as const)("to %s asks %s for its reasoning (catalog: %s)", (url, id, catalog, expected) => {
+  ] as const)("a request to %s asks %s for its reasoning (catalog: %s)", (url, id, catalog, expected) => {
     assert.deepStrictEqual(askedOf(url, id, {}, catalog), expected)
   })
 
-  it("passes every effort as it is, with a summary where there is something to sum up", () => {
+  it("a request of Responses has every effort as it is, with a summary where one is possible", () => {
     for (const effort of reasoningEfforts) {
       const options = { reasoningEffort: effort }
       const summary = effort === "none" ? {} : { summary: "auto" }
@@ -121,7 +121,7 @@ describe("What a Responses server refuses", () => {
     ["encrypted reasoning", notEncrypted, "encrypted_reasoning", { reasoning: { summary: "auto" } }],
     ["summaries", notSummed, "reasoning_summary", { include }],
     ["the field of the summary", noReasoning, "reasoning_summary", { include }]
-  ] as const)("of %s is left out of later requests too", ([, refused, part, left]) =>
+  ] as const)("a refusal of %s is learned for later requests", ([, refused, part, left]) =>
     Effect.gen(function* () {
       const { call, learned, mock } = yield* setUp
       yield* mock.script(refused)
@@ -135,7 +135,7 @@ describe("What a Responses server refuses", () => {
     })
   )
 
-  it.effect("of both is found out one after the other, and a client's effort stays", () =>
+  it.effect("a refusal of both is learned one after the other, and a client's effort stays", () =>
     Effect.gen(function* () {
       const { call, mock } = yield* setUp
       yield* mock.script(notSummed, notEncrypted)
@@ -155,7 +155,7 @@ describe("What a Responses server refuses", () => {
     "The encrypted content gAAA...DQ== could not be verified. Reason: Encrypted content could not be decrypted or parsed.",
     "Item 'rs_1' of type 'reasoning' was provided without its required following item.",
     "Unknown parameter: 'input[1].phase'."
-  ])("of earlier reasoning is left out of that one request: %s", (says) =>
+  ])("a refusal of earlier reasoning is heeded for that one request: %s", (says) =>
     Effect.gen(function* () {
       const { call, learned, mock, origin } = yield* setUp
       const data = JSON.stringify({ type: "reasoning", summary: [], encrypted_content: "gAAA" })
@@ -174,7 +174,7 @@ describe("What a Responses server refuses", () => {
     })
   )
 
-  it.effect("of reasoning teaches nothing where the conversation has earlier reasoning", () =>
+  it.effect("a refusal of reasoning teaches nothing where the conversation has earlier reasoning", () =>
     Effect.gen(function* () {
       const { call, learned, mock, origin } = yield* setUp
       const reasoning = [{ text: "", opaque: { origin, data: "{}" } }]
@@ -239,7 +239,7 @@ describe("refusedParameter", () => {
       { options: { ...all, format } }
     ],
     ["Encrypted content is not supported with this model.", null, { options: { temperature: 1 } }]
-  ])("finds what OpenAI refuses: %s", (says, expected, asked) => {
+  ])("refusedParameter finds what OpenAI refuses: %s", (says, expected, asked) => {
     const dialect = firstDialect(serverAt(openAi, "openai-responses"), model)
     assert.strictEqual(refusedParameter(says, request("hi", asked), dialect), expected)
   })

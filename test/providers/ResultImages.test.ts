@@ -32,7 +32,7 @@ const lastContent = (all: ReturnType<typeof sent>) =>
   (all.at(-1)?.["content"] ?? []) as ReadonlyArray<{ readonly type: string; readonly text: string }>
 
 describe("images of results", () => {
-  it("are parts of the results where the protocol has that", () => {
+  it("images of results are parts of the results where the protocol has that", () => {
     assert.deepStrictEqual(sent(anthropicMessages).at(-1)?.["content"], [
       {
         type: "tool_result",

@@ -33,7 +33,7 @@ describe("classify", () => {
     [errorEvent("invalid_request_error"), false],
     [new AnswerMalformed({ detail: "an event that is not JSON" }), false],
     [new FirstTokenTimeout({ detail: "nothing came for 120 seconds" }), false]
-  ])("knows whether to retry %j: %s", (fault, expected) => {
+  ])("classify knows whether to retry %j: %s", (fault, expected) => {
     assert.strictEqual(classify(fault).isRetryable, expected)
   })
 })
@@ -43,7 +43,7 @@ const number = (minimum: number, maximum: number) =>
 
 describe("retryWait", () => {
   it.prop(
-    "keeps to the budget, to what was asked, and to the number of retries",
+    "retryWait keeps to the budget, to the server's request, and to the number of retries",
     {
       retries: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 6 })),
       seconds: number(0, 20),
@@ -67,7 +67,7 @@ describe("retryWait", () => {
     }
   )
 
-  it("waits longer each time, within half of it left to chance", () => {
+  it("retryWait grows each time, within half of it left to chance", () => {
     const past = { seconds: 0, askedSeconds: undefined }
     const waits = [0, 1, 2, 3].map((retries) =>
       retryWait(status(503), { ...past, retries }, retryBudget(60, false), 0)

@@ -66,7 +66,7 @@ describe.each(protocolNames)("%s, the answer", (protocol) => {
     { reasoning: ["hm", "well"] },
     { done: false },
     { headers: { "content-type": "text/plain" } }
-  ])("is the same however it is sent: %j", (behaviour) =>
+  ])("an answer is the same however it is sent: %j", (behaviour) =>
     Effect.gen(function* () {
       const { ask } = yield* setUpFor(protocol)
       const parts = yield* ask(behaviour)
@@ -75,7 +75,7 @@ describe.each(protocolNames)("%s, the answer", (protocol) => {
     })
   )
 
-  it.effect("may be one JSON document", () =>
+  it.effect("an answer may be one JSON document", () =>
     Effect.gen(function* () {
       const { ask } = yield* setUpFor(protocol)
       const parts = yield* ask({ json: true })
@@ -84,7 +84,7 @@ describe.each(protocolNames)("%s, the answer", (protocol) => {
     })
   )
 
-  it.effect("survives a cut inside every character", () =>
+  it.effect("an answer survives a cut inside every character", () =>
     Effect.gen(function* () {
       const { ask } = yield* setUpFor(protocol)
       const deltas = ["日本", "😀é", "\u2028", "data: \n\n", "[DONE]"]
@@ -94,7 +94,7 @@ describe.each(protocolNames)("%s, the answer", (protocol) => {
     })
   )
 
-  it.effect("arrives at once for each read of the socket, however it was chunked", () =>
+  it.effect("an answer arrives at once for each read of the socket, however it was chunked", () =>
     Effect.gen(function* () {
       const chunk = (text: string) => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
       const events = ["a", "b", "c"].map((text) => textFrame[protocol](text))
@@ -111,7 +111,7 @@ describe.each(protocolNames)("%s, the answer", (protocol) => {
     })
   )
 
-  it.effect("has whole tool calls", () =>
+  it.effect("an answer has whole tool calls", () =>
     Effect.gen(function* () {
       const { ask } = yield* setUpFor(protocol)
       const calls = [
@@ -128,7 +128,7 @@ describe.each(protocolNames)("%s, the answer", (protocol) => {
     })
   )
 
-  it.effect("has an estimate where the server counts nothing", () =>
+  it.effect("an answer has an estimate where the server counts nothing", () =>
     Effect.gen(function* () {
       const { ask } = yield* setUpFor(protocol)
       const behaviour: MockBehaviour = { usage: null, deltas: ["One two", " three four."] }
@@ -148,7 +148,7 @@ describe.each(protocolNames)("%s, the answer", (protocol) => {
     { counts: [0, 0], counted: [] },
     { counts: [8, 0], counted: ["inputTokens"] },
     { counts: [0, 5], counted: ["outputTokens"] }
-  ])("is counted by the tokenizer where the server says it had no tokens: %j", ({ counted, counts }) =>
+  ])("an answer is counted by the tokenizer where the server counts nothing: %j", ({ counted, counts }) =>
     Effect.gen(function* () {
       const { ask } = yield* setUpFor(protocol)
       const [input = 0, output = 0] = counts
@@ -171,7 +171,7 @@ describe.each(protocolNames)("%s, the answer", (protocol) => {
     })
   )
 
-  it.effect("is finished where the connection breaks after the finish reason", () =>
+  it.effect("an answer is finished where the connection breaks after the finish reason", () =>
     Effect.gen(function* () {
       const { ask } = yield* setUpFor(protocol)
       const parts = yield* ask({ cutAt: "finish" })
@@ -180,7 +180,7 @@ describe.each(protocolNames)("%s, the answer", (protocol) => {
     })
   )
 
-  it.effect("is finished where the server sends nothing after the finish reason", () =>
+  it.effect("an answer is finished where the server sends nothing after the finish reason", () =>
     Effect.gen(function* () {
       const { call, server } = yield* setUpFor(protocol)
       const said = yield* Deferred.make<void>()
@@ -197,7 +197,7 @@ describe.each(protocolNames)("%s, the answer", (protocol) => {
     })
   )
 
-  it.effect("leaves its connection reusable, also where the consumer stops at the finish", () =>
+  it.effect("an answer leaves its connection reusable, also where the consumer stops at the finish", () =>
     Effect.gen(function* () {
       const { call, server } = yield* setUpFor(protocol)
       for (let round = 0; round < 10; round++) {

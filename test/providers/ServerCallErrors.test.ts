@@ -37,7 +37,7 @@ describe("an error of a provider, for a call", () => {
     ["a bad call of the model in the stream", { raw: [`data: ${errorBody("No.", "tool_use_failed")}\n\n`] }],
     ["an overload in place of an answer", { deltas: [], finish: "insufficient_system_resource" }],
     ["an overload in a list", { raw: [`data: [${errorBody("The model is overloaded.")}]\n\n`] }]
-  ])("is retried: %s", ([, behaviour]) =>
+  ])("an error of a provider is retried: %s", ([, behaviour]) =>
     Effect.gen(function* () {
       const { call, server } = yield* setUp(10)
       yield* server.script(behaviour)
@@ -46,7 +46,7 @@ describe("an error of a provider, for a call", () => {
     })
   )
 
-  it.live("is retried once only where the model makes bad calls", () =>
+  it.live("an error of a provider is retried once only where the model makes bad calls", () =>
     Effect.gen(function* () {
       const { call, server } = yield* setUp(10)
       yield* server.usually(() => badCall)
@@ -55,7 +55,7 @@ describe("an error of a provider, for a call", () => {
     })
   )
 
-  it.effect("with status 200 leads to a request in another dialect, as one with status 400 does", () =>
+  it.effect("an error with status 200 leads to another dialect, as one with status 400 does", () =>
     Effect.gen(function* () {
       const { call, server } = yield* setUp()
       const error = { message: "Unknown parameter: 'stream_options'", type: "invalid_request_error" }
@@ -68,7 +68,7 @@ describe("an error of a provider, for a call", () => {
     })
   )
 
-  it.effect("about a field that the service adds is the operator's to mend", () =>
+  it.effect("an error about a field that the service adds is the operator's", () =>
     Effect.gen(function* () {
       const behaviour = {
         status: 400,
@@ -94,7 +94,7 @@ describe("a refusal of what follows the results of tools", () => {
   ] as const
 
   it.effect(
-    "is the operator's to mend where the tool is the service's own, and counts against the model",
+    "a refusal behind results of the service's tools is the operator's, and counts against the model",
     () =>
       Effect.gen(function* () {
         const server = yield* makeMockModelServer
@@ -167,7 +167,7 @@ describe("the sentence of a failure, for the log", () => {
       "hi",
       withheld
     ]
-  ])("is bounded to what may be shown: %s", ([, behaviour, prompt, sentence]) =>
+  ])("the log's sentence of a failure has what may be shown: %s", ([, behaviour, prompt, sentence]) =>
     Effect.gen(function* () {
       const failure = yield* failureOf(behaviour, prompt)
       assert.strictEqual(failure.logSentence, sentence)

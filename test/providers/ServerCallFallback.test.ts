@@ -25,7 +25,7 @@ const setUp = (protocol: ProtocolName, retrySeconds = 10) =>
 const withFallback = { hasFallback: () => true }
 
 describe.each(protocolNames)("%s, where another model can answer", (protocol) => {
-  it.live("asks again once, and soon", () =>
+  it.live("a call with a fallback is retried once, and soon", () =>
     Effect.gen(function* () {
       const { call, server } = yield* setUp(protocol, 1)
       yield* server.script({ status: 503 })
@@ -42,7 +42,7 @@ describe.each(protocolNames)("%s, where another model can answer", (protocol) =>
     })
   )
 
-  it.effect("doesn't wait as long as the server asks", () =>
+  it.effect("a call with a fallback doesn't wait as long as the server asks", () =>
     Effect.gen(function* () {
       const { call, server } = yield* setUp(protocol)
       const busy = mockDirective({ status: 429, headers: { "retry-after": "1" } })
@@ -52,7 +52,7 @@ describe.each(protocolNames)("%s, where another model can answer", (protocol) =>
     })
   )
 
-  it.effect("never asks again where that is switched off", () =>
+  it.effect("a call with a fallback is never retried where that is switched off", () =>
     Effect.gen(function* () {
       const { call, server } = yield* setUp(protocol, 0)
       yield* Effect.flip(Stream.runDrain(call(request(mockDirective({ status: 503 })), withFallback)))
@@ -61,7 +61,7 @@ describe.each(protocolNames)("%s, where another model can answer", (protocol) =>
   )
 
   it.effect.each<MockBehaviour>([{ hangAt: "headers" }, { hangAt: 0 }])(
-    "is less patient with silence before the first output, which counts as a failure: %j",
+    "a call with a fallback has a shorter first-token timeout, which is a failure: %j",
     (behaviour) =>
       Effect.gen(function* () {
         const { call, health, server, through } = yield* setUp(protocol)
@@ -85,7 +85,7 @@ describe.each(protocolNames)("%s, where another model can answer", (protocol) =>
       })
   )
 
-  it.effect("gives a model that was too slow more time when it is asked the next time", () =>
+  it.effect("a model that was too slow gets more time in the next call", () =>
     Effect.gen(function* () {
       const { call, server } = yield* setUp(protocol)
       const ask = Effect.forkChild(
@@ -104,7 +104,7 @@ describe.each(protocolNames)("%s, where another model can answer", (protocol) =>
     })
   )
 
-  it.effect("gets the whole first-token timeout once no fallback is left", () =>
+  it.effect("a call gets the whole first-token timeout once no fallback is left", () =>
     Effect.gen(function* () {
       const { call, server } = yield* setUp(protocol)
       let isFixed = false
@@ -123,7 +123,7 @@ describe.each(protocolNames)("%s, where another model can answer", (protocol) =>
     })
   )
 
-  it.effect("cools down for as long as its server asked for", () =>
+  it.effect("a model cools down for as long as its server asked for", () =>
     Effect.gen(function* () {
       const { call, health } = yield* setUp(protocol, 0)
       const limited = (seconds: string) =>
@@ -141,7 +141,7 @@ describe.each(protocolNames)("%s, where another model can answer", (protocol) =>
     })
   )
 
-  it.effect("gets one request at a time after failures, so that it delays no others", () =>
+  it.effect("a model gets one request at a time after failures, so that it delays no others", () =>
     Effect.gen(function* () {
       const { call, health, server } = yield* setUp(protocol, 0)
       const coolingDown = Effect.map(health, (seen) => seen.coolingDown)
@@ -163,7 +163,7 @@ describe.each(protocolNames)("%s, where another model can answer", (protocol) =>
     })
   )
 
-  it.effect("keeps the idle timeout between two pieces of output", () =>
+  it.effect("a call with a fallback keeps the idle timeout between two pieces of output", () =>
     Effect.gen(function* () {
       const { call } = yield* setUp(protocol)
       const begun = yield* Deferred.make<void>()
@@ -181,7 +181,7 @@ describe.each(protocolNames)("%s, where another model can answer", (protocol) =>
 })
 
 describe.each(protocolNames)("%s, how a model fares", (protocol) => {
-  it.effect("is unknown until the first request, and then known by first outputs and failures", () =>
+  it.effect("the health of a model is unknown until the first request, then shows outputs and failures", () =>
     Effect.gen(function* () {
       const { call, health, server } = yield* setUp(protocol, 0)
       assert.deepStrictEqual(yield* health, unknownHealth)
@@ -199,7 +199,7 @@ describe.each(protocolNames)("%s, how a model fares", (protocol) => {
     })
   )
 
-  it.effect("cools down while the circuit of its server is open", () =>
+  it.effect("a model cools down while the circuit of its server is open", () =>
     Effect.gen(function* () {
       const { call, health } = yield* setUp(protocol, 0)
       const failing = call(request(mockDirective({ status: 500 })))
@@ -211,7 +211,7 @@ describe.each(protocolNames)("%s, how a model fares", (protocol) => {
     })
   )
 
-  it.live("tells how long the first output takes", () =>
+  it.live("the health of a model has the time until the first output", () =>
     Effect.gen(function* () {
       const { call, health } = yield* setUp(protocol)
       const slow = request(mockDirective({ deltas: ["a"], comments: true, gapMillis: 60 }))

@@ -144,7 +144,7 @@ describe.each(protocolNames)("%s, faults", (protocol) => {
     [{ "retry-after": new Date(90_000).toUTCString() }, 90],
     [{ "retry-after": "soon" }, undefined],
     [{}, undefined]
-  ] as const)("keeps the wait that was asked for: %j", ([headers, seconds]) =>
+  ] as const)("a failure keeps the wait that was asked for: %j", ([headers, seconds]) =>
     Effect.gen(function* () {
       // The test clock stands at the epoch.
       const { ask } = yield* setUpFor(protocol)
@@ -153,7 +153,7 @@ describe.each(protocolNames)("%s, faults", (protocol) => {
     })
   )
 
-  it.effect("tells the status and the code, and nothing of what the server said in its own words", () =>
+  it.effect("a failure has the status and the code, and nothing of what the server said", () =>
     Effect.gen(function* () {
       const { call, server } = yield* setUpFor(protocol)
       const say = (error: Readonly<Record<string, unknown>>, status = 400) =>
@@ -169,7 +169,7 @@ describe.each(protocolNames)("%s, faults", (protocol) => {
     })
   )
 
-  it.effect("tells nothing of what an error in the stream says in its own words", () =>
+  it.effect("a failure has nothing of what an error in the stream says in its own words", () =>
     Effect.gen(function* () {
       const { ask } = yield* setUpFor(protocol)
       const event = {
@@ -194,7 +194,7 @@ describe.each(protocolNames)("%s, faults", (protocol) => {
 
 describe.each(protocolNames)("%s, silence", (protocol) => {
   it.effect.each<MockBehaviour>([{ hangAt: "headers" }, { hangAt: 0 }])(
-    "before the first token: %j",
+    "a call times out before the first token: %j",
     (behaviour) =>
       Effect.gen(function* () {
         const { ask, server } = yield* setUpFor(protocol)
@@ -241,7 +241,7 @@ describe.each(protocolNames)("%s, silence", (protocol) => {
 })
 
 describe.each(protocolNames)("%s, the consumer", (protocol) => {
-  it.live("cancels the upstream request at once when it is interrupted", () =>
+  it.live("the consumer cancels the upstream request at once when it is interrupted", () =>
     Effect.gen(function* () {
       const { call, server } = yield* setUpFor(protocol)
       const begun = yield* Deferred.make<void>()
@@ -261,7 +261,7 @@ describe.each(protocolNames)("%s, the consumer", (protocol) => {
     })
   )
 
-  it.live("cancels the upstream request when it needs no more", () =>
+  it.live("the consumer cancels the upstream request when it needs no more", () =>
     Effect.gen(function* () {
       const { call, server } = yield* setUpFor(protocol)
       const taken = yield* call(request(mockDirective({ endless: true }))).pipe(
@@ -274,7 +274,7 @@ describe.each(protocolNames)("%s, the consumer", (protocol) => {
     })
   )
 
-  it.live("holds the server back while it doesn't pull", () =>
+  it.live("the consumer holds the server back while it doesn't pull", () =>
     Effect.gen(function* () {
       const { call, server } = yield* setUpFor(protocol)
       const resume = yield* Deferred.make<void>()
@@ -298,7 +298,7 @@ describe.each(protocolNames)("%s, the consumer", (protocol) => {
     })
   )
 
-  it.effect("can close its scope in the middle without a failure", () =>
+  it.effect("the consumer can close its scope in the middle without a failure", () =>
     Effect.gen(function* () {
       const { call } = yield* setUpFor(protocol)
       const exit = yield* Effect.exit(Stream.runHead(call(request(mockDirective({ endless: true })))))

@@ -26,7 +26,7 @@ describe.each(protocolNames)("%s, retries", (protocol) => {
     { cutAt: "headers" },
     { cutAt: 0 },
     { errorAt: 0 }
-  ])("asks again after %j", (behaviour) =>
+  ])("a call is repeated after %j", (behaviour) =>
     Effect.gen(function* () {
       const { call, server } = yield* setUp(protocol, 10)
       yield* server.script(behaviour)
@@ -41,7 +41,7 @@ describe.each(protocolNames)("%s, retries", (protocol) => {
     [{ status: 429, headers: { "retry-after": "30" } }, ""],
     [{ errorAt: 1 }, "Hello"],
     [{ cutAt: 1 }, "Hello"]
-  ])("doesn't ask again after %j", ([behaviour, before]) =>
+  ])("a call isn't repeated after %j", ([behaviour, before]) =>
     Effect.gen(function* () {
       const { call, server } = yield* setUp(protocol, 10)
       const { parts } = yield* untilFailure(call(request(mockDirective(behaviour))))
@@ -50,7 +50,7 @@ describe.each(protocolNames)("%s, retries", (protocol) => {
     })
   )
 
-  it.live("waits as long as the server asks", () =>
+  it.live("a retry waits as long as the server asks", () =>
     Effect.gen(function* () {
       const { call, server } = yield* setUp(protocol, 10)
       yield* server.script({ status: 429, headers: { "retry-after-ms": "600" } })
@@ -60,7 +60,7 @@ describe.each(protocolNames)("%s, retries", (protocol) => {
     })
   )
 
-  it.live("ends with the budget, and tells what was wrong", () =>
+  it.live("retries end with the budget, and the failure has the reason", () =>
     Effect.gen(function* () {
       const { call, server } = yield* setUp(protocol, 0.8)
       const failure = yield* Effect.flip(Stream.runDrain(call(request(mockDirective({ status: 503 })))))
@@ -72,7 +72,7 @@ describe.each(protocolNames)("%s, retries", (protocol) => {
 })
 
 describe("the gate of a provider", () => {
-  it.effect("keeps calls away from a server that fails where another model can answer", () =>
+  it.effect("the gate keeps calls with a fallback away from a failing server", () =>
     Effect.gen(function* () {
       const { call, server, through } = yield* setUp("openai-chat", 0)
       const failing = call(request(mockDirective({ status: 500 })))
@@ -91,7 +91,7 @@ describe("the gate of a provider", () => {
     })
   )
 
-  it.live("counts a request once, however often it was put", () =>
+  it.live("the gate counts a request once, however often it was sent", () =>
     Effect.gen(function* () {
       const { call, server, through } = yield* setUp("openai-chat", 3)
       const failing = call(request(mockDirective({ status: 500 })))
@@ -103,7 +103,7 @@ describe("the gate of a provider", () => {
     })
   )
 
-  it.effect("stays open to others when one user's streams are cut in the middle", () =>
+  it.effect("the gate stays open to others when one user's streams are cut in the middle", () =>
     Effect.gen(function* () {
       const { call, through } = yield* setUp("openai-chat", 0)
       const cut = call(request(mockDirective({ cutAt: 2 })), { hasFallback: () => false, user: "alice" })
@@ -112,7 +112,7 @@ describe("the gate of a provider", () => {
     })
   )
 
-  it.effect("lets the next call in when one ends, however that ends", () =>
+  it.effect("the gate lets the next call in when one ends, however that ends", () =>
     Effect.gen(function* () {
       const through = yield* gate({ concurrentMax: 1 })
       const { call, server } = yield* setUp("anthropic", 0, through)

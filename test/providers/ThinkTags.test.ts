@@ -70,7 +70,7 @@ describe("reasoning between tags", () => {
   const Answer = Schema.Array(Schema.Literals(["<think>", "</think>", "<", "/", "think>", "a", " ", "\n"]))
 
   it.prop(
-    "is the same wherever the answer is cut",
+    "reasoning between tags is the same wherever the answer is cut",
     [Answer, Cuts, Schema.Boolean],
     ([parts, cuts, begins]) => {
       const answer = parts.join("")

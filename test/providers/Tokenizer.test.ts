@@ -5,14 +5,14 @@ import { countTokens } from "../../src/providers/Tokenizer.ts"
 import { textSamples } from "../support/TextSamples.ts"
 
 describe("countTokens", () => {
-  it.effect("counts as the tokenizer does", () =>
+  it.effect("countTokens counts as the tokenizer does", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* countTokens(""), 0)
       assert.strictEqual(yield* countTokens("Hello, world."), 4)
     })
   )
 
-  it.live("counts a long text in pieces, between which others get on", () =>
+  it.live("countTokens counts a long text in pieces, between which other fibers run", () =>
     Effect.gen(function* () {
       const words = "The quick brown fox jumps over the lazy dog. "
       const pages = words.repeat(1_000)
@@ -34,7 +34,7 @@ describe("countTokens", () => {
     })
   )
 
-  it.live("counts a text of any kind as if it were counted in one piece", () =>
+  it.live("countTokens counts a text of any kind as if it were counted in one piece", () =>
     Effect.gen(function* () {
       const words = Object.values(textSamples).join("\n\n")
       const tokens = yield* countTokens(words)
@@ -43,7 +43,7 @@ describe("countTokens", () => {
     })
   )
 
-  it.live("counts a very long text by its beginning", () =>
+  it.live("countTokens counts a very long text by its beginning", () =>
     Effect.gen(function* () {
       const sample = textSamples["Russian"] ?? ""
       const tokens = yield* countTokens(sample.repeat(1_000))
@@ -51,7 +51,7 @@ describe("countTokens", () => {
     })
   )
 
-  it.effect("takes the names of special tokens for text", () =>
+  it.effect("countTokens takes the names of special tokens for text", () =>
     Effect.gen(function* () {
       assert.isAbove(yield* countTokens("a<|endoftext|>b"), 3)
     })
@@ -63,7 +63,7 @@ describe("countTokens", () => {
     ["blanks", " "],
     ["signs", "-"],
     ["surrogates", "😀"]
-  ])("isn't held up by a long run of %s", ([, unit]) =>
+  ])("countTokens isn't delayed by a long run of %s", ([, unit]) =>
     Effect.gen(function* () {
       // Without bounds each of these takes up to a quarter of a minute, and the test's own time-out ends it.
       assert.isAbove(yield* countTokens((unit ?? "").repeat(60_000)), 0)

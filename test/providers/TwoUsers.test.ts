@@ -155,7 +155,7 @@ const bobs: ReadonlyArray<ModelRequest> = [
 
 describe("a refused request of one user", () => {
   it.effect.each(cases)(
-    "over %s with %s changes no request of another, and names it",
+    "a refused request over %s with %s changes no request of another user, and names the cause",
     ([protocol, , refusal]) =>
       Effect.gen(function* () {
         const { call, learned, server } = yield* setUp(protocol)
@@ -177,7 +177,7 @@ describe("a refused request of one user", () => {
   )
 
   it.effect.each(protocolNames)(
-    "over %s is sent in words for this request alone where its field is unknown",
+    "a format over %s is sent in words for one request where its field is unknown",
     (protocol) =>
       Effect.gen(function* () {
         const { call, learned, server } = yield* setUp(protocol)
@@ -195,7 +195,7 @@ describe("a refused request of one user", () => {
   )
 
   it.effect.each(protocolNames)(
-    "over %s loses the service's own tools where the server has none, and is refused for its functions",
+    "a request over %s loses the service's tools where the server has none, not its functions",
     (protocol) =>
       Effect.gen(function* () {
         const { call, learned, server } = yield* setUp(protocol)
@@ -211,7 +211,7 @@ describe("a refused request of one user", () => {
       })
   )
 
-  it.effect("that has earlier calls or an image teaches nothing, because those may be the cause", () =>
+  it.effect("a refused request with earlier calls or an image teaches nothing", () =>
     Effect.gen(function* () {
       const { call, learned, server } = yield* setUp("openai-chat")
       const says = "An assistant message with tool_calls requires a signature"
@@ -246,7 +246,7 @@ describe("what a server refuses of the service's own part", () => {
   ] as const
 
   it.effect.each([...own, ...chat, ...cacheKeys])(
-    "over %s (%s) is left out, logged, shown, and tried again later",
+    "a refused part of the service over %s (%s) is left out, logged, shown, and tried again",
     ([protocol, field, says]) =>
       Effect.gen(function* () {
         const { call, learned, server } = yield* setUp(protocol)
@@ -281,7 +281,7 @@ describe("what a server refuses of the service's own part", () => {
       })
   )
 
-  it.effect("is withheld where the server's sentence quotes the prompt", () =>
+  it.effect("a refused part of the service is withheld where the sentence quotes the prompt", () =>
     Effect.gen(function* () {
       const { call, learned, server } = yield* setUp("openai-chat")
       const prompt = "the secret plan of the whole company for next year"

@@ -102,7 +102,7 @@ describe("Passages", () => {
     ["```js\na[1]\n```\nso [1]", true],
     ["  ~~~~\na[1]\n~~~\nb[1]", false],
     ["```\na[1]\n``` no end\n[1]\n```\n[1]", true]
-  ] as const)("are not cited by a mark in code: %j", (text, isCited) => {
+  ] as const)("passages are not cited by a mark in code: %j", (text, isCited) => {
     assert.deepStrictEqual(
       citationsIn(text, [passage(1)]).map(({ index }) => index),
       isCited ? [text.lastIndexOf("[1]")] : []

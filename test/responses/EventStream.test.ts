@@ -34,14 +34,14 @@ const endless: Generation["parts"] = Stream.forever(Stream.make({ type: "text", 
 const takes = () => Effect.void
 
 describe("the outcome of an answer", () => {
-  it.effect("is a failure where its model fails, and where what takes its events fails", () =>
+  it.effect("the outcome of an answer is a failure where its model or its consumer fails", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* outcomeAfter(Stream.fail(failure("server_error")), takes), "failed")
       assert.strictEqual(yield* outcomeAfter(endless, () => Effect.fail("full")), "failed")
     })
   )
 
-  it.effect("is none where what takes its events is interrupted", () =>
+  it.effect("the outcome of an answer is none where its consumer is interrupted", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* outcomeAfter(endless, () => Effect.interrupt), "abandoned")
     })

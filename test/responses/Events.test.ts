@@ -99,7 +99,7 @@ describe("Events", () => {
     assert.strictEqual(last?.type === "response.completed" && last.response.output_text, "")
   })
 
-  it("calls of the client's functions stand behind the text and the service's own calls, and end the answer", () => {
+  it("function calls stand behind the text and the service's own calls, and end the answer", () => {
     const call = { calls: 1, reversed: false, failing: false }
     const events = play(["before", call, "behind"], "functions", 1)
     const added = events.flatMap((event) =>

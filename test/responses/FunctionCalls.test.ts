@@ -246,7 +246,7 @@ layer(layerResponses, { excludeTestServices: true })("functions of a client", (i
   )
 
   it.effect(
-    "without a model that can call functions, they are refused; a model without tools reads calls as text",
+    "functions are refused without a model that calls them, and calls become text without tools",
     () =>
       Effect.gen(function* () {
         const model = yield* ScriptedModel
@@ -282,7 +282,7 @@ layer(layerResponses, { excludeTestServices: true })("functions of a client", (i
     })
   )
 
-  it.effect("on /v1 a result of a function stays context", () =>
+  it.effect("the result of a function on /v1 stays context", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* toolsOn

@@ -107,7 +107,7 @@ describe("the calls of a client's functions", () => {
     })
   )
 
-  it.effect("are left out of an answer that is cut, because their arguments may be", () =>
+  it.effect("the calls of a cut answer are left out, because their arguments may be cut, too", () =>
     Effect.gen(function* () {
       const parts = yield* generated(scripted([[calling("weather"), finish("length")]]).attempt)
       assert.deepStrictEqual(parts.at(-1), { type: "finish", reason: "length", usage })
@@ -115,7 +115,7 @@ describe("the calls of a client's functions", () => {
     })
   )
 
-  it.effect("are shown as the model writes them, and end before the next one begins", () =>
+  it.effect("the calls of a client's functions are shown as they are written, one after the other", () =>
     Effect.gen(function* () {
       const before = { text: "I look.", opaque: null }
       const piece = (position: number, value: string, name = "weather"): ModelPart => ({

@@ -54,7 +54,7 @@ describe("Generation", () => {
     })
   )
 
-  it.effect("after beginSeconds of silence the model that is being tried answers, and is not replaced", () =>
+  it.effect("the current model answers after beginSeconds of silence, and is not replaced", () =>
     Effect.gen(function* () {
       const gate = yield* Deferred.make<ModelPart, ModelFailure>()
       const slow = attempt("slow", Stream.fromEffect(Deferred.await(gate)))

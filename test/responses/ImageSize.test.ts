@@ -29,13 +29,13 @@ const headers = [
 ] as const
 
 describe("the size of an image", () => {
-  it("is read from the headers of all kinds", () => {
+  it("imageSize reads the headers of all kinds", () => {
     for (const [type, bytes] of headers) {
       assert.deepStrictEqual(imageSize(bytes, type), { width: 640, height: 480 }, type)
     }
   })
 
-  it("is not known where the header is cut off, empty or of another kind", () => {
+  it("imageSize returns null for a truncated, empty or foreign header", () => {
     for (const [type, bytes] of headers) {
       for (let length = 0; length < bytes.length; length++) {
         const size = imageSize(bytes.subarray(0, length), type)
@@ -48,7 +48,7 @@ describe("the size of an image", () => {
     assert.isNull(imageSize(headers[0][1], "image/tiff"))
   })
 
-  it("is found in time in a JPEG that is all markers", () => {
+  it("imageSize ends in time for a JPEG that is all markers", () => {
     for (const filling of ["ff", "ffd00000"]) {
       assert.isNull(imageSize(hex("ffd8", filling.repeat(1_000_000)), "image/jpeg"))
     }

@@ -264,7 +264,7 @@ layer(JsonSchemas.layer.pipe(Layer.provide(configLayer)), { excludeTestServices:
     )
 
     it.effect(
-      "after the end of the process, as by the kernel for want of memory, the next check has another",
+      "the next check has another process after the end of one, as by the kernel for want of memory",
       () =>
         Effect.gen(function* () {
           yield* prepare(person)

@@ -55,7 +55,7 @@ const messagesOfTurns = (turns: ReadonlyArray<ReadonlyArray<StoredItem>>) =>
   linkCalls(turns).flatMap((turn) => messagesOf(turn, true, () => ""))
 
 describe("linkCalls", () => {
-  it("keeps the reasoning of each call directly before it in the turn that answers the calls", () => {
+  it("linkCalls keeps the reasoning of each call directly before it in the turn of its result", () => {
     const first = [message(1, "user", "hi"), reasoning(2, "first"), call(3), reasoning(4, "second"), call(5)]
     const second = [result(6, 5), result(7, 3)]
     assert.deepStrictEqual(shown(messagesOfTurns([first, second])), [
@@ -69,7 +69,7 @@ describe("linkCalls", () => {
     ])
   })
 
-  it("leaves the reasoning before a text with the text", () => {
+  it("linkCalls leaves the reasoning before a text with the text", () => {
     const first = [message(1, "user", "hi"), reasoning(2, "first"), message(3, "assistant", "text"), call(4)]
     const [earlier, later] = linkCalls([first, [result(5, 4)]]).map(({ items }) =>
       items.map(({ type }) => type)
@@ -78,7 +78,7 @@ describe("linkCalls", () => {
     assert.deepStrictEqual(later, ["mcp_call"])
   })
 
-  it("moves a round as a whole, with the service's own calls and those that aren't answered yet", () => {
+  it("linkCalls moves a round as a whole, with the service's own and unanswered calls", () => {
     const own: StoredItem = {
       id: idOf(3),
       type: "mcp_call",
@@ -113,7 +113,7 @@ describe("linkCalls", () => {
     assert.strictEqual(linkCalls([first])[0]?.items.length, first.length)
   })
 
-  it("gives the reasoning of a call that is answered twice to the first of the turns", () => {
+  it("linkCalls gives the reasoning of a call with two results to the first of the turns", () => {
     const first = [message(1, "user", "hi"), reasoning(2, "first"), call(3)]
     const turns = linkCalls([first, [result(4, 3)], [result(5, 3)]])
     assert.deepStrictEqual(
@@ -122,7 +122,7 @@ describe("linkCalls", () => {
     )
   })
 
-  it("leaves out a call that the model didn't write to its end, unless the client answers it", () => {
+  it("linkCalls leaves out a call that was cut, unless the client answers it", () => {
     const cut: StoredItem = { ...call(2), status: "failed" }
     const asked = message(1, "user", "hi")
     assert.deepStrictEqual(shown(messagesOfTurns([[asked, cut], [message(3, "user", "so?")]])), [
@@ -136,7 +136,7 @@ describe("linkCalls", () => {
     ])
   })
 
-  it("puts what the model wrote behind and between its calls before them, with all results behind", () => {
+  it("linkCalls puts texts behind and between calls before them, with all results behind", () => {
     const turn = [
       message(1, "user", "hi"),
       call(2),

@@ -9,7 +9,7 @@ const text = (data: string) => {
 
 describe("bytesOf", () => {
   it.prop(
-    "returns what was encoded, with padding, without it, and across lines",
+    "bytesOf returns what was encoded, with padding, without it, and across lines",
     [Schema.Uint8Array],
     ([bytes]) => {
       const data = Buffer.from(bytes).toString("base64")
@@ -32,11 +32,11 @@ describe("bytesOf", () => {
     "AAA\u0141",
     "data:image/png,AAAA",
     "data:AAAA"
-  ])("returns null for what is no base64: %s", (data) => {
+  ])("bytesOf returns null for malformed base64: %s", (data) => {
     assert.isNull(text(data))
   })
 
-  it("reads 24 MiB", () => {
+  it("bytesOf reads 24 MiB", () => {
     const bytes = Buffer.alloc(24 * 1024 * 1024, "base64")
     assert.isTrue(Buffer.from(bytesOf(bytes.toString("base64"), false) ?? []).equals(bytes))
   })

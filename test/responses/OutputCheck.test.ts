@@ -58,7 +58,7 @@ const textsOf = (parts: ReadonlyArray<GenerationPart>) =>
   parts.flatMap((part) => (part.type === "text" ? [part.text] : []))
 
 describe("an answer in a form that its provider doesn't enforce", () => {
-  it.effect("is shown in one piece when it has been checked, without the block of code around it", () =>
+  it.effect("a checked answer is shown in one piece, without the block of code around it", () =>
     Effect.gen(function* () {
       const model = scripted(false, [[text('Here:\n```json\n"go'), text('od"\n```'), finish()]])
       const parts = yield* generated(model.attempt)
@@ -67,7 +67,7 @@ describe("an answer in a form that its provider doesn't enforce", () => {
     })
   )
 
-  it.effect("is written again once, and both rounds count", () =>
+  it.effect("a checked answer that doesn't match is written again once, and both rounds count", () =>
     Effect.gen(function* () {
       const model = scripted(false, [
         [text("bad"), finish()],
@@ -95,7 +95,7 @@ describe("an answer in a form that its provider doesn't enforce", () => {
     })
   )
 
-  it.effect("fails if it doesn't match the second time, or has no tokens left for a second time", () =>
+  it.effect("a checked answer fails if it doesn't match the second time, or has no tokens left", () =>
     Effect.gen(function* () {
       const twice = scripted(false, [
         [text("bad"), finish()],
@@ -115,7 +115,7 @@ describe("an answer in a form that its provider doesn't enforce", () => {
     })
   )
 
-  it.effect("is not written again where it was cut, or the model refuses", () =>
+  it.effect("a checked answer is not written again where it was cut, or the model refuses", () =>
     Effect.gen(function* () {
       const cut = yield* generated(scripted(false, [[text("ba"), finish("length")]]).attempt)
       assert.deepStrictEqual(cut, [
@@ -137,7 +137,7 @@ describe("an answer in a form that its provider doesn't enforce", () => {
     })
   )
 
-  it.effect("has only the text of its last round", () =>
+  it.effect("a checked answer has only the text of its last round", () =>
     Effect.gen(function* () {
       const model = scripted(false, [
         [text("Let me see."), calling("calculator"), finish("tool_calls")],
@@ -155,7 +155,7 @@ describe("an answer in a form that its provider doesn't enforce", () => {
 })
 
 describe("an answer in a form that its provider enforces", () => {
-  it.effect("is shown as it comes, and fails at its end if it doesn't match", () =>
+  it.effect("an answer in an enforced form is shown as it comes, and fails if it doesn't match", () =>
     Effect.gen(function* () {
       const parts = yield* generated(scripted(true, [[text("go"), text("od"), finish()]]).attempt)
       assert.strictEqual(textsOf(parts).join(""), "good")
@@ -189,7 +189,7 @@ describe("jsonIn", () => {
     [' {"a":1} ', ' {"a":1} '],
     ["```json\n{", "```json\n{"],
     ["", ""]
-  ])("finds in %j", (text, json) => {
+  ])("jsonIn finds the JSON in %j", (text, json) => {
     assert.strictEqual(jsonIn(text), json)
   })
 })

@@ -23,7 +23,7 @@ const turn = (text: string): StoredTurn => ({
 const before = [turn("How long is the warranty of the pump?"), turn("Who repairs it?")]
 
 describe("searchQuery", () => {
-  it("reads both ends of a long message: a question stands before or behind what is pasted", () => {
+  it("searchQuery reads both ends of a long message, where a question may stand", () => {
     const pasted = "Dear colleagues, this is a mail. ".repeat(300)
     for (const text of [`What is the lead time? ${pasted}`, `${pasted}What is the lead time?`]) {
       const query = searchQuery([user(text)], [])

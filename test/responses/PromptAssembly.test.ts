@@ -571,7 +571,7 @@ describe("PromptAssembly", () => {
   })
 
   it.each([9_000, 20_000])(
-    "cuts a file of an earlier turn to a small window, and keeps the question and the answer: %d characters",
+    "PromptAssembly cuts a file of an earlier turn, and keeps question and answer: %d characters",
     (characters) => {
       const { droppedTurns, texts } = askedAbout(
         sentence.repeat(500).slice(0, characters),

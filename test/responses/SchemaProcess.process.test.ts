@@ -72,7 +72,7 @@ const escapes = Effect.fnUntraced(function* (readable: ReadonlyArray<string>) {
 const generated = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Array(Schema.String)))
 
 describe.skipIf(process.platform !== "linux")("the process for JSON Schemas", () => {
-  it.live("has no variables, reads no file of others, and writes and starts nothing", () =>
+  it.live("the schema process has no variables, reads no file of others, and writes and starts nothing", () =>
     Effect.gen(function* () {
       const found = yield* escapes([])
       for (const deed of ["read", "environment", "written", "started", "listed"] as const) {
@@ -82,7 +82,7 @@ describe.skipIf(process.platform !== "linux")("the process for JSON Schemas", ()
     })
   )
 
-  it.live("reaches neither the network nor the service, even if Node let it read all files", () =>
+  it.live("the schema process reaches neither network nor service, even if Node let it read all files", () =>
     Effect.gen(function* () {
       const { connected, environment, missing, read, signaled } = yield* escapes(["/"])
       if (missing.length === 0) {
@@ -94,7 +94,7 @@ describe.skipIf(process.platform !== "linux")("the process for JSON Schemas", ()
     })
   )
 
-  it.live("has another account, no capabilities and no way to get any", () =>
+  it.live("the schema process has another account, no capabilities and no way to get any", () =>
     Effect.gen(function* () {
       const { directory } = yield* secretFile
       yield* Effect.gen(function* () {
@@ -117,7 +117,7 @@ describe.skipIf(process.platform !== "linux")("the process for JSON Schemas", ()
     })
   )
 
-  it.live("generates code from strings for ajv alone", () =>
+  it.live("the schema process generates code from strings for ajv alone", () =>
     Effect.gen(function* () {
       const { directory } = yield* secretFile
       const answer = yield* JsonSchemas.use(({ mismatch }) =>
@@ -132,7 +132,7 @@ describe.skipIf(process.platform !== "linux")("the process for JSON Schemas", ()
     })
   )
 
-  it.live("is killed when it takes too much memory beside its heap", () =>
+  it.live("the schema process is killed when it takes too much memory beside its heap", () =>
     Effect.gen(function* () {
       const { directory } = yield* secretFile
       const words = yield* JsonSchemas.use(({ mismatch }) => mismatch(alice, { does: "buffers" }, "{}")).pipe(

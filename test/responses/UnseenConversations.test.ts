@@ -34,7 +34,7 @@ const cases = [
 
 layer(TestApp.layer(), { excludeTestServices: true })("a request whose turn is never stored", (it) => {
   for (const { body, path, what } of cases) {
-    it.effect(`leaves no conversation that its client never saw: ${what}, on ${path}`, () =>
+    it.effect(`a request leaves no conversation that its client never saw: ${what}, on ${path}`, () =>
       Effect.gen(function* () {
         const model = yield* ScriptedModel
         const before = yield* ids
@@ -46,7 +46,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("a request whose turn is n
     )
   }
 
-  it.effect("leaves the conversation that its events named", () =>
+  it.effect("a request leaves the conversation that its events named", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* (yield* ScriptedModel).next(broken)
