@@ -22,7 +22,7 @@ const pixel =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 
 layer(TestApp.layer(), { excludeTestServices: true })("POST /anthropic/v1/messages", (it) => {
-  it.effect("answers with one document unless a stream is asked for, and the same streamed", () =>
+  it.effect("a message is one document unless a stream is asked for, and the same streamed", () =>
     Effect.gen(function* () {
       yield* script(says("Hello", " world"), says("Hello", " world"))
       const whole = yield* answer({})
@@ -36,7 +36,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /anthropic/v1/messag
     })
   )
 
-  it.effect("takes the key in either header, and a key of this service before another one", () =>
+  it.effect("a message needs a key in either header, and a key of this service wins over another one", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       yield* script(says("1"), says("2"), says("3"), says("4"))
@@ -52,7 +52,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /anthropic/v1/messag
     })
   )
 
-  it.effect("gives the model the whole conversation, calls and results included", () =>
+  it.effect("a message gives the model the whole conversation, calls and results included", () =>
     Effect.gen(function* () {
       yield* script(says("It rains."))
       const use = (id: string) => ({ type: "tool_use", id, name: "weather", input: { city: "Bonn" } })
@@ -124,7 +124,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /anthropic/v1/messag
     })
   )
 
-  it.effect("ends with the calls of the client's tools, and goes on from their results", () =>
+  it.effect("a message ends with the calls of the client's tools, and goes on from their results", () =>
     Effect.gen(function* () {
       yield* script(calls("weather", "weather"), calls("weather", "weather"), says("Sunny."))
       const body = { tools: [weather], tool_choice: { type: "any" } }
@@ -159,7 +159,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /anthropic/v1/messag
     })
   )
 
-  it.effect("hands on which tool is to be called, and whether alone", () =>
+  it.effect("a message passes on which tool is to be called, and whether alone", () =>
     Effect.gen(function* () {
       const choices = [
         [{ type: "auto" }, { toolChoice: "auto" }],
@@ -178,7 +178,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /anthropic/v1/messag
     })
   )
 
-  it.effect("gives the model the parameters of the answer", () =>
+  it.effect("a message gives the model the parameters of the answer", () =>
     Effect.gen(function* () {
       const schema = { type: "object", properties: { a: { type: "integer" } } }
       yield* script(says(`{"a":1}`), says("x"), says("x"), says("x"))
@@ -212,7 +212,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /anthropic/v1/messag
     })
   )
 
-  it.effect("names what is ignored and would be missed, and nothing else", () =>
+  it.effect("a message names what is ignored and would be missed, and nothing else", () =>
     Effect.gen(function* () {
       yield* script(says("x"), says("x"))
       const quiet = yield* post({
@@ -256,7 +256,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /anthropic/v1/messag
     })
   )
 
-  it.effect("offers tools that Anthropic defines and clients run, and the service's own for the web", () =>
+  it.effect("a message offers tools that Anthropic defines and clients run, and the web tools", () =>
     Effect.gen(function* () {
       yield* script(calls("bash"))
       yield* answer({
@@ -275,7 +275,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /anthropic/v1/messag
     })
   )
 
-  it.effect("shows what the model thought only where it is asked for, sealed for the way back", () =>
+  it.effect("a message shows thoughts only where they are asked for, sealed for the way back", () =>
     Effect.gen(function* () {
       const opaque = { origin: "o", data: "signed" }
       const thinks = Stream.fromIterable<ModelPart>([
@@ -319,7 +319,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /anthropic/v1/messag
     })
   )
 
-  it.effect("shows the model images and documents", () =>
+  it.effect("a message shows the model images and documents", () =>
     Effect.gen(function* () {
       yield* script(says("Seen."))
       const pdf = makePdf([["A letter."]])
@@ -363,7 +363,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /anthropic/v1/messag
     })
   )
 
-  it.effect("stores nothing", () =>
+  it.effect("a message stores nothing", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const count = sql`SELECT (SELECT count(*) FROM conversations) + (SELECT count(*) FROM turns) AS n`
@@ -375,7 +375,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /anthropic/v1/messag
     })
   )
 
-  it.effect("ends a stream that fails with an error event", () =>
+  it.effect("a message ends a stream that fails with an error event", () =>
     Effect.gen(function* () {
       const breaks = (reason: Parameters<typeof failure>[0]) =>
         Stream.concat(Stream.make(text("Hel")), Stream.fail(failure(reason)))
@@ -391,14 +391,14 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /anthropic/v1/messag
     })
   )
 
-  it.effect("says `max_tokens` of an answer that was cut", () =>
+  it.effect("a message says `max_tokens` of an answer that was cut", () =>
     Effect.gen(function* () {
       yield* script(Stream.fromIterable([text("Hel"), finish("length")]))
       assert.strictEqual((yield* answer({})).stop_reason, "max_tokens")
     })
   )
 
-  it.effect("counts the tokens of a conversation, its system prompt and its tools", () =>
+  it.effect("count_tokens counts the tokens of a conversation, its system prompt and its tools", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* model.change({ tools: true, contextWindow: 50_000 })
@@ -423,7 +423,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /anthropic/v1/messag
     })
   )
 
-  it.effect("lists the models that a request may name", () =>
+  it.effect("the list of models has those that a request may name", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const get = (path: string) =>
@@ -441,7 +441,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /anthropic/v1/messag
     })
   )
 
-  it.effect("describes itself", () =>
+  it.effect("the interface for Anthropic describes itself", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const reply = yield* call(`${url}/anthropic/v1/openapi.json`, { headers: { "x-api-key": alice.key } })

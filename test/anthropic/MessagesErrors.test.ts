@@ -11,7 +11,7 @@ const fails = (reason: Parameters<typeof failure>[0]) => Stream.fail(failure(rea
 layer(TestApp.layer({ http: { bodyBytesMax: 100_000, mediaBodyBytesMax: 100_000 } }), {
   excludeTestServices: true
 })("An error of /anthropic/v1", (it) => {
-  it.effect("is Anthropic's envelope whatever the reason, with the type of its status", () =>
+  it.effect("an error is Anthropic's envelope whatever the reason, with the type of its status", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const key = { "x-api-key": alice.key }
@@ -46,7 +46,7 @@ layer(TestApp.layer({ http: { bodyBytesMax: 100_000, mediaBodyBytesMax: 100_000 
     })
   )
 
-  it.effect("names the field of the messages, and not what was made of it", () =>
+  it.effect("an error names the field of the messages, and not what was made of it", () =>
     Effect.gen(function* () {
       const user = (...content: ReadonlyArray<unknown>) => [{ role: "user", content }]
       const use = { type: "tool_use", id: "a", name: "f", input: {} }
@@ -115,7 +115,7 @@ layer(TestApp.layer({ http: { bodyBytesMax: 100_000, mediaBodyBytesMax: 100_000 
     })
   )
 
-  it.effect("says where the names of models are", () =>
+  it.effect("an error of an unknown model says where the names of models are", () =>
     Effect.gen(function* () {
       for (const path of ["/v1/messages", "/v1/messages/count_tokens"]) {
         const { message, type } = messagesErrorOf(yield* post({ ...hello, model: "claude-opus" }, path), 404)
@@ -126,7 +126,7 @@ layer(TestApp.layer({ http: { bodyBytesMax: 100_000, mediaBodyBytesMax: 100_000 
     })
   )
 
-  it.effect("says `prompt is too long` of a prompt that is, with its size where that is known", () =>
+  it.effect("an error says `prompt is too long` of such a prompt, with its size where that is known", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       const messages = [{ role: "user", content: "word ".repeat(15_000) }]
@@ -144,7 +144,7 @@ layer(TestApp.layer({ http: { bodyBytesMax: 100_000, mediaBodyBytesMax: 100_000 
     })
   )
 
-  it.effect("tells an overloaded model from one that failed", () =>
+  it.effect("an error distinguishes an overloaded model from one that failed", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       for (const [reason, status, type] of [
@@ -160,7 +160,7 @@ layer(TestApp.layer({ http: { bodyBytesMax: 100_000, mediaBodyBytesMax: 100_000 
     })
   )
 
-  it.effect("of the base URL of another interface names the way here", () =>
+  it.effect("an error of the base URL of another interface names the way here", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       for (const path of ["/v1/messages", "/openai/v1/messages", "/messages"]) {

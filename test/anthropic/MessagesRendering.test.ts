@@ -46,7 +46,7 @@ const calling = (args: string) => {
 
 describe("The rendering as Anthropic's Messages", () => {
   it.effect.prop(
-    "of any script as one document equals its folded events, and both encode as their schemas say",
+    "a rendered message as one document equals its folded events, and both encode as their schemas say",
     [Script.said, Script.ending, Script.batch],
     ([script, ending, batch]) =>
       Effect.gen(function* () {
@@ -68,7 +68,7 @@ describe("The rendering as Anthropic's Messages", () => {
   )
 
   it.prop(
-    "shows the texts of all messages, and of what the model thought only what was asked for",
+    "a rendered message shows all texts, and thoughts only where they were asked for",
     [Script.said, Script.batch],
     ([script, batch]) => {
       const end = play(saidOf(script), "stop", batch).at(-1)!
@@ -95,7 +95,7 @@ describe("The rendering as Anthropic's Messages", () => {
     }
   )
 
-  it("keeps the blocks apart where the model writes on while a call of its is open", () => {
+  it("a rendered message keeps the blocks apart where the model writes on during a call", () => {
     const nextId = counter()
     const id = nextId()
     const called = { id, name: "f", round: "one" }
@@ -122,7 +122,7 @@ describe("The rendering as Anthropic's Messages", () => {
     )
   })
 
-  it("makes an object of any arguments, streamed and whole", () => {
+  it("a rendered message makes an object of any arguments, streamed and whole", () => {
     for (const [args, input] of [
       [`{"path":"/a","text":"\\u00e9"}`, { path: "/a", text: "é" }],
       ["", {}],
@@ -143,7 +143,7 @@ describe("The rendering as Anthropic's Messages", () => {
     }
   })
 
-  it("says why an answer ended", () => {
+  it("a rendered message says why an answer ended", () => {
     const reasonOf = (changes: Partial<ResponseObject>) =>
       renderMessage({ ...calling("{}"), ...changes }, plain).stop_reason
     assert.strictEqual(reasonOf({ output: [] }), "end_turn")
@@ -160,7 +160,7 @@ describe("The rendering as Anthropic's Messages", () => {
     )
   })
 
-  it("counts input without what the provider's cache took part in", () => {
+  it("a rendered message counts input without the tokens of the provider's cache", () => {
     const usage = {
       input_tokens: 100,
       input_tokens_details: { cached_tokens: 60, cache_write_tokens: 30 },

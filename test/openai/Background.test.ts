@@ -152,7 +152,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("responses in the backgrou
     })
   )
 
-  it.effect("of one user no more are made at once than may be, and no more wait", () =>
+  it.effect("the background responses of one user are bounded, and so are those that wait", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const gates = yield* Effect.all(Array.from({ length: runningPerUserMax + 1 }, () => held))
@@ -270,7 +270,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("responses in the backgrou
 })
 
 layer(TestApp.layer(), { excludeTestServices: true })("an Idempotency-Key", (it) => {
-  it.effect("of two requests at once, one generates and both get its answer", () =>
+  it.effect("one of two concurrent requests with a key generates, and both get its answer", () =>
     Effect.gen(function* () {
       const letGo = yield* held
       const before = yield* asked
@@ -410,7 +410,7 @@ const abandoned = Effect.fnUntraced(function* (
 })
 
 layer(TestApp.layer(), { excludeTestServices: true })("a response whose process was killed", (it) => {
-  it.effect("is made by another one if nothing had been generated", () =>
+  it.effect("a response of a killed process is made by another one if nothing was generated", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* model.next(says("Hello"))
@@ -420,7 +420,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("a response whose process 
     })
   )
 
-  it.effect("is made again once at most if it has an Idempotency-Key", () =>
+  it.effect("a response of a killed process is made again once at most with an Idempotency-Key", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const before = yield* asked
@@ -431,7 +431,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("a response whose process 
     })
   )
 
-  it.effect("is shown whole if its turn was stored, though its job had not ended", () =>
+  it.effect("a response of a killed process is shown whole if its turn was stored", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       const sql = yield* SqlClient.SqlClient
@@ -460,7 +460,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("a response whose process 
     })
   )
 
-  it.effect("fails if it had begun, or was begun too often", () =>
+  it.effect("a response of a killed process fails if it had begun, or was begun too often", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* model.next(says("Hello"))

@@ -25,7 +25,7 @@ layer(TestApp.layer({ http: { bodyBytesMax, mediaBodyBytesMax } }), { excludeTes
       ["/openai/v1/responses", { input: "Hi" }],
       ["/openai/v1/chat/completions", chat],
       ["/openai/v1/conversations", {}]
-    ] as const)("may be longer than one of /v1, and is refused beyond its own bound: %s", ([path, fields]) =>
+    ] as const)("a body of /openai/v1 has a longer bound than one of /v1: %s", ([path, fields]) =>
       Effect.gen(function* () {
         const { alice, url } = yield* TestApp
         const model = yield* ScriptedModel
@@ -66,7 +66,7 @@ layer(TestApp.layer({ http: { bodyBytesMax, mediaBodyBytesMax } }), { excludeTes
 layer(TestApp.layer({ http: { bodyBytesMax, mediaBodyBytesMax: 2_000 } }), { excludeTestServices: true })(
   "A bound of /openai/v1 below that of other bodies",
   (it) => {
-    it.effect("has no effect", () =>
+    it.effect("a bound of /openai/v1 below that of other bodies has no effect", () =>
       Effect.gen(function* () {
         const { alice, url } = yield* TestApp
         yield* (yield* ScriptedModel).next(says("Hello"))
@@ -113,7 +113,7 @@ layer(
   { excludeTestServices: true }
 )("A long message of a WebSocket", (it) => {
   it.effect(
-    "needs room beside the user's bodies; a refused one gets one error, and the connection stays",
+    "a long WebSocket message needs room beside the user's bodies, and a refused one gets an error",
     () =>
       Effect.gen(function* () {
         const { alice, url } = yield* TestApp
@@ -133,7 +133,7 @@ layer(
       }).pipe(Effect.scoped)
   )
 
-  it.effect("takes room before it is whole, and gives it back when its client goes away", () =>
+  it.effect("a long WebSocket message takes room before it is whole, until its client goes away", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const client = yield* beginMessage(url, alice.key)
@@ -149,7 +149,7 @@ layer(
     }).pipe(Effect.scoped)
   )
 
-  it.effect("gives its room back when it is answered", () =>
+  it.effect("a long WebSocket message releases its room when it is answered", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const model = yield* ScriptedModel
@@ -166,7 +166,7 @@ layer(
 layer(TestApp.layer({ http: { requestSeconds: 0.2 } }), { excludeTestServices: true })(
   "A long message that stops arriving",
   (it) => {
-    it.effect("ends its connection", () =>
+    it.effect("a long WebSocket message that stops arriving ends its connection", () =>
       Effect.gen(function* () {
         const { alice, url } = yield* TestApp
         const client = yield* beginMessage(url, alice.key)

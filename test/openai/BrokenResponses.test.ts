@@ -40,7 +40,7 @@ const statusOf = (id: string, user?: "alice" | "bob") =>
   Effect.map(send("GET", `/responses/${id}`, undefined, user), ({ status }) => status)
 
 layer(TestApp.layer(), { excludeTestServices: true })("A response that broke off", (it) => {
-  it.effect("is shown as failed, without its text, to its user alone", () =>
+  it.effect("a broken response is shown as failed, without its text, to its user alone", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const whole = yield* broken({ instructions: "Be brief.", metadata: { a: "b" } })
@@ -54,7 +54,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A response that broke off
     })
   )
 
-  it.effect("is in no history, can't be continued or streamed again, and can be deleted", () =>
+  it.effect("a broken response is in no history, can't be continued or streamed, and can be deleted", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       const { conversation, id } = yield* broken()
@@ -77,7 +77,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A response that broke off
     })
   )
 
-  it.effect("isn't kept with `store: false`, and goes with its conversation", () =>
+  it.effect("a broken response isn't kept with `store: false`, and is deleted with its conversation", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* statusOf((yield* broken({ store: false })).id), 404)
       const { conversation, id } = yield* broken()
@@ -87,7 +87,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A response that broke off
     })
   )
 
-  it.effect("is shown as cancelled when its client went away", () =>
+  it.effect("a broken response is shown as cancelled when its client went away", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const model = yield* ScriptedModel
@@ -106,7 +106,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A response that broke off
     })
   )
 
-  it.effect("is shown in the same way when it came over a WebSocket, broken off or left", () =>
+  it.effect("a broken response of a WebSocket is shown in the same way, broken off or left", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const model = yield* ScriptedModel

@@ -33,7 +33,7 @@ const weather = {
 }
 
 layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/chat/completions", (it) => {
-  it.effect("answers with one document unless a stream is asked for", () =>
+  it.effect("a chat completion is one document unless a stream is asked for", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* model.next(says("Hello", " world"))
@@ -51,7 +51,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/chat/comp
     })
   )
 
-  it.effect("streams chunks without names, with the usage at the end where it is asked for", () =>
+  it.effect("a chat completion streams chunks without names, with the usage at the end on request", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* model.next(says("Hel", "lo"), says("Hello"))
@@ -65,7 +65,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/chat/comp
     })
   )
 
-  it.effect("gives the model the whole chat, calls and results included", () =>
+  it.effect("a chat completion gives the model the whole chat, calls and results included", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* model.change({ tools: true, contextWindow: 20_000 })
@@ -109,7 +109,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/chat/comp
     })
   )
 
-  it.effect("ends with the calls of the client's functions, streamed and whole", () =>
+  it.effect("a chat completion ends with the calls of the client's functions, streamed and whole", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* model.change({ tools: true, contextWindow: 20_000 })
@@ -136,7 +136,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/chat/comp
     })
   )
 
-  it.effect("runs the service's own tools, and shows only the texts around them", () =>
+  it.effect("a chat completion runs the service's own tools, and shows only the texts around them", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* model.change({ tools: true, contextWindow: 20_000 })
@@ -159,7 +159,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/chat/comp
     })
   )
 
-  it.effect("gives the model the parameters of the answer", () =>
+  it.effect("a chat completion gives the model the parameters of the answer", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* model.next(says(`{"a":1}`))
@@ -197,7 +197,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/chat/comp
     })
   )
 
-  it.effect("says `length` of an answer that was cut", () =>
+  it.effect("a chat completion says `length` of an answer that was cut", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* model.next(
@@ -211,7 +211,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/chat/comp
     })
   )
 
-  it.effect("stores nothing unless it is asked to", () =>
+  it.effect("a chat completion stores nothing unless it is asked to", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const model = yield* ScriptedModel
@@ -230,7 +230,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/chat/comp
     })
   )
 
-  it.effect("ends a stream that fails with a line that has the error", () =>
+  it.effect("a chat completion ends a stream that fails with a line that has the error", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* model.next(Stream.concat(Stream.make(text("Hel")), Stream.fail(failure("server_error"))))
@@ -271,7 +271,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/chat/comp
     ["max_tokens", { max_tokens: 0 }]
   ]
   for (const [field, body] of refused) {
-    it.effect(`refuses ${JSON.stringify(body).slice(0, 90)} and names ${field}`, () =>
+    it.effect(`a chat completion refuses ${JSON.stringify(body).slice(0, 90)} and names ${field}`, () =>
       Effect.gen(function* () {
         const { message, param } = errorOf(yield* post({ messages: hello, ...body }), 400)
         assert.isTrue(param?.startsWith(field), `${param}: ${message}`)
@@ -279,7 +279,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/chat/comp
     )
   }
 
-  it.effect("takes a service tier that it doesn't have for a hint, and names it", () =>
+  it.effect("a chat completion takes an unknown service tier for a hint, and names it", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* model.next(says("Hello"))
@@ -289,7 +289,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/chat/comp
     })
   )
 
-  it.effect("names the fields that it doesn't know, needs a key, and finds the model that is named", () =>
+  it.effect("a chat completion names unknown fields, needs a key, and finds the named model", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       const model = yield* ScriptedModel
@@ -305,7 +305,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/chat/comp
     })
   )
 
-  it.effect("says what a message may be where none of its kinds is meant", () =>
+  it.effect("a chat completion says what a message may be where none of its kinds is meant", () =>
     Effect.gen(function* () {
       const { message } = errorOf(yield* post({ messages: [{ role: "robot", content: "x" }] }), 400)
       assert.include(message, "system, developer, user, assistant, tool or function")
@@ -314,7 +314,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/chat/comp
     })
   )
 
-  it.effect("names its own fields where the core has other names for them", () =>
+  it.effect("a chat completion names its own fields where the core has other names for them", () =>
     Effect.gen(function* () {
       const schema = { type: "object", properties: { a: { $ref: "#/none" } } }
       const format = { type: "json_schema", json_schema: { name: "x", schema } }

@@ -9,7 +9,7 @@ const view = { includeUsage: true, metadata: null }
 
 describe("The rendering as Chat Completions", () => {
   it.effect.prop(
-    "of any script as one document equals its folded chunks, and both encode as their schemas say",
+    "a rendered chat as one document equals its folded chunks, and both encode as their schemas say",
     [Script.said, Script.ending, Script.batch],
     ([script, ending, batch]) =>
       Effect.gen(function* () {
@@ -38,7 +38,7 @@ describe("The rendering as Chat Completions", () => {
       })
   )
 
-  it.effect("shows neither usage nor metadata that the request didn't ask for", () =>
+  it.effect("a rendered chat shows neither usage nor metadata that the request didn't ask for", () =>
     Effect.sync(() => {
       const core = play(["Hi"], "stop", 1)
       const plain = { includeUsage: false, metadata: null }

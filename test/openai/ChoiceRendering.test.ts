@@ -21,7 +21,7 @@ const Answers = Schema.Array(Schema.Struct({ said: Script.said, batch: Script.ba
 
 describe("The rendering of several choices", () => {
   it.effect.prop(
-    "of any answers as one document equals the folded chunks of each choice",
+    "several choices as one document equal the folded chunks of each choice",
     [Answers],
     ([answers]) =>
       Effect.gen(function* () {

@@ -23,7 +23,7 @@ const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(ChatCompletion))
 const endless = Stream.concat(Stream.make(text("Begun")), Stream.never)
 
 layer(TestApp.layer(), { excludeTestServices: true })("n of Chat Completions", (it) => {
-  it.effect("answers so many times, each a generation that is recorded by itself", () =>
+  it.effect("n of Chat Completions generates so many answers, each recorded by itself", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const model = yield* ScriptedModel
@@ -48,7 +48,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("n of Chat Completions", (
     })
   )
 
-  it.effect("streams all choices, each with its index, and their usage at the end", () =>
+  it.effect("n of Chat Completions streams all choices with their index, and their usage at the end", () =>
     Effect.gen(function* () {
       yield* (yield* ScriptedModel).next(says("O", "ne"), says("T", "wo"))
       const reply = yield* post({ n: 2, stream: true, stream_options: { include_usage: true } })
@@ -69,7 +69,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("n of Chat Completions", (
     })
   )
 
-  it.effect("gives the client of OpenAI the choices, streamed and whole", () =>
+  it.effect("n of Chat Completions gives the client of OpenAI the choices, streamed and whole", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const openai = new OpenAI({ apiKey: alice.key, baseURL: `${url}/openai/v1`, maxRetries: 0 })
@@ -94,7 +94,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("n of Chat Completions", (
     })
   )
 
-  it.effect("fails as a whole where one of the answers fails, and ends the others", () =>
+  it.effect("n of Chat Completions fails as a whole where one answer fails, and ends the others", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       const ended = yield* model.ended
@@ -108,7 +108,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("n of Chat Completions", (
     })
   )
 
-  it.effect("ends all generations when the client leaves", () =>
+  it.effect("n of Chat Completions ends all generations when the client leaves", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const model = yield* ScriptedModel
@@ -124,7 +124,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("n of Chat Completions", (
     })
   )
 
-  it.effect("is refused beyond its limit, and beside store", () =>
+  it.effect("n of Chat Completions is refused beyond its limit, and beside store", () =>
     Effect.gen(function* () {
       for (const n of [0, 9, 1.5]) {
         const { message, param } = errorOf(yield* post({ n }), 400)

@@ -104,7 +104,7 @@ const png =
   "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 layer(TestApp.layer(), { excludeTestServices: true })("tools that a client runs", (it) => {
-  it.effect("of every kind are offered as functions, and called as what they are, streamed or not", () =>
+  it.effect("client tools of every kind are offered as functions, and called as what they are", () =>
     Effect.gen(function* () {
       yield* calling(...calls)
       const reply = yield* post({ input: "Go", tools })
@@ -137,7 +137,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("tools that a client runs"
     })
   )
 
-  it.effect("have a history that says the same, whoever kept it", () =>
+  it.effect("client tools have a history that says the same, whoever kept it", () =>
     Effect.gen(function* () {
       yield* calling(...calls.slice(0, 7))
       const first = yield* decode((yield* post({ input: "Go", tools })).text)
@@ -183,7 +183,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("tools that a client runs"
   )
 
   it.effect(
-    "may come in the middle of the input, and what says nothing to a model is left out and named",
+    "client tools may come in the middle of the input, and what says nothing to a model is left out and named",
     () =>
       Effect.gen(function* () {
         yield* answering
@@ -245,7 +245,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("tools that a client runs"
       })
   )
 
-  it.effect("are known to the stream of a request with a key, however long the input is that adds them", () =>
+  it.effect("client tools that a long input adds are known to the stream of a request with a key", () =>
     Effect.gen(function* () {
       yield* calling(["note", '{"input":"x"}'])
       const input = [
@@ -263,7 +263,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("tools that a client runs"
   )
 
   it.effect(
-    "may have results that name the item of a shell call, and calls that were cut are left out with theirs",
+    "client tools may have results that name the item of a shell call, and cut calls are left out with theirs",
     () =>
       Effect.gen(function* () {
         const user = { role: "user", content: "Go" }
@@ -294,7 +294,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("tools that a client runs"
       })
   )
 
-  it.effect("are offered without the service's own, unless the client asks for these", () =>
+  it.effect("client tools are offered without the service's own, unless the client asks for these", () =>
     Effect.gen(function* () {
       const cases = [
         [{ tools: [weather] }, {}, ["weather"]],
@@ -339,7 +339,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("tools that a client runs"
     })
   )
 
-  it.effect("are at most 512, of 1 MiB together, with names of their own", () =>
+  it.effect("client tools are at most 512, of 1 MiB together, with names of their own", () =>
     Effect.gen(function* () {
       const many = (count: number) =>
         Array.from({ length: count }, (_, index) => ({ ...weather, name: `f${index}` }))
@@ -432,7 +432,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("images and files in resul
     })
   )
 
-  it.effect("are bounded and refused like those of messages, and named", () =>
+  it.effect("images and files in results are bounded and refused like those of messages, and named", () =>
     Effect.gen(function* () {
       const result = (part: object) => [
         { role: "user", content: "Go" },

@@ -16,7 +16,7 @@ const lastAsked = Effect.gen(function* () {
 })
 
 layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/responses/compact", (it) => {
-  it.effect("has the input summarized, and takes the summary in its place", () =>
+  it.effect("compacting summarizes the input, and takes the summary in its place", () =>
     Effect.gen(function* () {
       const openai = yield* client
       const model = yield* ScriptedModel
@@ -66,7 +66,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/responses
     })
   )
 
-  it.effect("summarizes what came before, and leaves it as it was", () =>
+  it.effect("compacting summarizes an earlier response, and leaves it as it was", () =>
     Effect.gen(function* () {
       const openai = yield* client
       const model = yield* ScriptedModel
@@ -89,7 +89,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/responses
     })
   )
 
-  it.effect("refuses a request with nothing to summarize, and a summary of another service", () =>
+  it.effect("compacting refuses a request without input, and a summary of another service", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const path = `${url}/openai/v1/responses`

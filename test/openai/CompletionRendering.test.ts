@@ -11,7 +11,7 @@ const Answers = Schema.Array(Schema.Struct({ said: Script.said, batch: Script.ba
 
 describe("The rendering as completions of texts", () => {
   it.effect.prop(
-    "as one document equals the folded chunks of each choice",
+    "rendered completions as one document equal the folded chunks of each choice",
     [Answers, Schema.Boolean],
     ([answers, echo]) =>
       Effect.gen(function* () {

@@ -30,7 +30,7 @@ const lastAsked = Effect.gen(function* () {
 })
 
 layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/completions", (it) => {
-  it.effect("has a model of chats continue a text, without tools and with the parameters", () =>
+  it.effect("a completion has a chat model continue a text, without tools and with the parameters", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* model.change({ tools: true, contextWindow: 20_000 })
@@ -61,7 +61,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/completio
     })
   )
 
-  it.effect("says to the model what follows, and repeats the prompt if the client wants it", () =>
+  it.effect("a completion tells the model the suffix, and repeats the prompt if the client wants it", () =>
     Effect.gen(function* () {
       yield* (yield* ScriptedModel).next(says("b"))
       const { choices } = yield* answer({ prompt: "a", suffix: "c", echo: true })
@@ -72,7 +72,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/completio
     })
   )
 
-  it.effect("answers each of several prompts as often as n says, in their order", () =>
+  it.effect("a completion answers each of several prompts as often as n says, in their order", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* model.next(says("1"), says("1"), says("1"), says("1"))
@@ -93,7 +93,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/completio
     })
   )
 
-  it.effect("streams, for the client of OpenAI", () =>
+  it.effect("a completion streams for the client of OpenAI", () =>
     Effect.gen(function* () {
       const openai = yield* client
       yield* (yield* ScriptedModel).next(says(" up", "on"), says(" upon"))
@@ -115,7 +115,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/completio
     })
   )
 
-  it.effect("says `length` of a text that was cut, and ends a stream that fails with the error", () =>
+  it.effect("a completion says `length` of a cut text, and ends a stream that fails with the error", () =>
     Effect.gen(function* () {
       const cut = Stream.fromIterable<ModelPart>([
         text("Hel"),
@@ -140,7 +140,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/completio
     ["logprobs", { prompt: "a", logprobs: 2 }, "not given"],
     ["max_tokens", { prompt: "a", max_tokens: 0 }, "positive integer"]
   ]
-  it.effect.each(refused)("refuses and names %s of %j", ([field, body, words]) =>
+  it.effect.each(refused)("a completion refuses and names %s of %j", ([field, body, words]) =>
     Effect.gen(function* () {
       const { message, param } = errorOf(yield* post(body), 400)
       assert.include(param ?? "", field)
@@ -148,7 +148,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/completio
     })
   )
 
-  it.effect("names its own fields, those that it doesn't know, and the model that isn't there", () =>
+  it.effect("a completion names its own fields, unknown ones, and the model that isn't there", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       yield* (yield* ScriptedModel).next(says("b"))
@@ -161,7 +161,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/completio
     })
   )
 
-  it.effect("is described with its schemas", () =>
+  it.effect("a completion is described with its schemas", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const document = yield* call(`${url}/openai/v1/openapi.json`, { key: alice.key })

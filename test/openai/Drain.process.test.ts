@@ -31,7 +31,7 @@ const endless = { deltas: ["word "], endless: true, gapMillis: 20 }
 const words = Array.from({ length: 30 }, (_, n) => `${n} `)
 
 layer(installationLayer, { excludeTestServices: true })("SIGTERM", (it) => {
-  it.effect("lets the answer of a WebSocket finish, and then closes every connection as going away", () =>
+  it.effect("SIGTERM lets the answer of a WebSocket finish, and then closes every connection", () =>
     Effect.gen(function* () {
       const { start, upstream } = yield* installation(longSeconds)
       const service = yield* start
@@ -50,7 +50,7 @@ layer(installationLayer, { excludeTestServices: true })("SIGTERM", (it) => {
     })
   )
 
-  it.effect("ends the answer of a WebSocket by an error after the grace, and then closes it", () =>
+  it.effect("SIGTERM ends the answer of a WebSocket by an error after the grace, and then closes it", () =>
     Effect.gen(function* () {
       const { start, upstream } = yield* installation(1)
       const service = yield* start
@@ -67,7 +67,7 @@ layer(installationLayer, { excludeTestServices: true })("SIGTERM", (it) => {
     })
   )
 
-  it.effect("takes WebSockets and responses in the background for the time of the drain", () =>
+  it.effect("SIGTERM lets WebSockets and background responses in for the time of the drain", () =>
     Effect.gen(function* () {
       const { start, upstream } = yield* installation(longSeconds, longDrainSeconds)
       const service = yield* start
@@ -84,7 +84,7 @@ layer(installationLayer, { excludeTestServices: true })("SIGTERM", (it) => {
     })
   )
 
-  it.effect("closes its port to new WebSockets after the drain, while one goes on", () =>
+  it.effect("SIGTERM closes the port to new WebSockets after the drain, while one goes on", () =>
     Effect.gen(function* () {
       const { start, upstream } = yield* installation(longSeconds)
       const service = yield* start
@@ -101,7 +101,7 @@ layer(installationLayer, { excludeTestServices: true })("SIGTERM", (it) => {
     })
   )
 
-  it.effect("lets a response in the background finish within the grace, and only then ends the process", () =>
+  it.effect("SIGTERM lets a background response finish within the grace, and then ends the process", () =>
     Effect.gen(function* () {
       const { start, upstream } = yield* installation(longSeconds)
       const one = yield* start
@@ -119,7 +119,7 @@ layer(installationLayer, { excludeTestServices: true })("SIGTERM", (it) => {
   )
 
   it.effect(
-    "fails a response in the background that is still being written after the grace, which says so",
+    "SIGTERM fails a background response that is still being written after the grace, which says so",
     () =>
       Effect.gen(function* () {
         const { start, upstream } = yield* installation(1)
@@ -139,7 +139,7 @@ layer(installationLayer, { excludeTestServices: true })("SIGTERM", (it) => {
       })
   )
 
-  it.effect("leaves what waits in the queue to other processes", () =>
+  it.effect("SIGTERM leaves what waits in the queue to other processes", () =>
     Effect.gen(function* () {
       const { start, upstream } = yield* installation(1)
       const one = yield* start

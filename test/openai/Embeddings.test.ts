@@ -39,7 +39,7 @@ const withServer = Layer.unwrap(
 )
 
 layer(withServer, { excludeTestServices: true })("POST /openai/v1/embeddings", (it) => {
-  it.effect("embeds a text and a list of texts, in their order", () =>
+  it.effect("the endpoint for embeddings embeds a text and a list of texts, in their order", () =>
     Effect.gen(function* () {
       const one = yield* decode((yield* post({ input: "car", model: "hashes" })).text)
       assert.strictEqual(one.model, "hashes")
@@ -56,7 +56,7 @@ layer(withServer, { excludeTestServices: true })("POST /openai/v1/embeddings", (
     })
   )
 
-  it.effect("writes numbers or base64, and passes the dimensions on; openai reads both", () =>
+  it.effect("the endpoint for embeddings writes numbers or base64, and passes the dimensions on", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const openai = new OpenAI({ apiKey: alice.key, baseURL: `${url}/openai/v1`, maxRetries: 0 })
@@ -86,7 +86,7 @@ layer(withServer, { excludeTestServices: true })("POST /openai/v1/embeddings", (
     ["dimensions", { input: "car", dimensions: 0 }]
   ]
   for (const [field, body] of refused) {
-    it.effect(`refuses ${JSON.stringify(body)} and names ${field}`, () =>
+    it.effect(`the endpoint for embeddings refuses ${JSON.stringify(body)} and names ${field}`, () =>
       Effect.gen(function* () {
         const { message, param } = errorOf(yield* post(body), 400)
         assert.isTrue(param?.startsWith(field), `${param}: ${message}`)
@@ -94,13 +94,13 @@ layer(withServer, { excludeTestServices: true })("POST /openai/v1/embeddings", (
     )
   }
 
-  it.effect("says of a list of tokens how to send texts", () =>
+  it.effect("the endpoint for embeddings answers a list of tokens with how to send texts", () =>
     Effect.gen(function* () {
       assert.include(errorOf(yield* post({ input: [1, 2] }), 400).message, "lists of tokens are not taken")
     })
   )
 
-  it.effect("tells a refusal of the server from a failure, and needs a key", () =>
+  it.effect("the endpoint for embeddings separates a refusal of the server from a failure", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       server.behave(() => ({ status: 400 }))
@@ -112,7 +112,7 @@ layer(withServer, { excludeTestServices: true })("POST /openai/v1/embeddings", (
     })
   )
 
-  it.effect("counts the tokens to the user's allowance, and refuses when it is used up", () =>
+  it.effect("the endpoint for embeddings counts tokens to the user's allowance, and refuses beyond it", () =>
     Effect.gen(function* () {
       const { bob, url } = yield* TestApp
       const sql = yield* SqlClient.SqlClient
@@ -139,7 +139,7 @@ layer(withServer, { excludeTestServices: true })("POST /openai/v1/embeddings", (
 })
 
 layer(TestApp.layer(), { excludeTestServices: true })("Embeddings without a server", (it) => {
-  it.effect("are refused with the setting that is missing", () =>
+  it.effect("embeddings without a server are refused with the setting that is missing", () =>
     Effect.gen(function* () {
       const { code, message } = errorOf(yield* post({ input: "car", model: "auto" }), 404)
       assert.strictEqual(code, "embeddings_not_set")

@@ -160,7 +160,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("reasoning.encrypted_conte
     })
   )
 
-  it.effect("calls that have a signature and no thought before them have an item behind them", () =>
+  it.effect("a call that has a signature and no thought before it has an item behind it", () =>
     Effect.gen(function* () {
       for (const ask of [answer, streamed]) {
         yield* script(calls(called("weather", "a"), called("weather", "b")), ended)
@@ -308,7 +308,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("reasoning.encrypted_conte
 layer(TestApp.layer({ models: { reasoning: "turn" } }), { excludeTestServices: true })(
   "reasoning.encrypted_content, where what models think is forgotten after the turn",
   (it) => {
-    it.effect("is given to the client, and isn't stored when it comes back", () =>
+    it.effect("reasoning that is forgotten is given to the client, and isn't stored when it comes back", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* script([...thought("I look.", "secret"), ...calls(called("weather", "a"))], ended)
@@ -326,7 +326,7 @@ layer(TestApp.layer({ models: { reasoning: "turn" } }), { excludeTestServices: t
 layer(TestApp.layer({ models: { reasoning: "off" } }), { excludeTestServices: true })(
   "reasoning.encrypted_content, where nothing of what models think is shown",
   (it) => {
-    it.effect("is null", () =>
+    it.effect("reasoning that is not shown is null", () =>
       Effect.gen(function* () {
         yield* script([...thought("I add.", "first"), ...calls(called("calculator", "a"))], ended)
         const { output } = yield* answer({ ...stateless, input: "2+3?" })

@@ -44,7 +44,7 @@ const post = Effect.fnUntraced(function* (body: object) {
 })
 
 layer(TestApp.layer(), { excludeTestServices: true })("The tool file_search", (it) => {
-  it.effect("searches the project that it names, and shows what it found where that is asked for", () =>
+  it.effect("file_search searches the project that it names, and shows its results on request", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       const { fileId, id } = yield* project
@@ -70,7 +70,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The tool file_search", (i
     })
   )
 
-  it.effect("shows nothing of projects of which the caller is no member", () =>
+  it.effect("file_search shows nothing of projects of which the caller is no member", () =>
     Effect.gen(function* () {
       const { bob, url } = yield* TestApp
       const { id } = yield* project
@@ -80,7 +80,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The tool file_search", (i
     })
   )
 
-  it.effect("is used by openai 4", () =>
+  it.effect("file_search is used by openai 4", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const model = yield* ScriptedModel
@@ -108,7 +108,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The tool file_search", (i
     ["ai 7", ai7, createOpenAi4]
   ] as const
   for (const [name, ai, createOpenAi] of majors) {
-    it.effect(`is used by ${name}, whole and streamed`, () =>
+    it.effect(`file_search is used by ${name}, whole and streamed`, () =>
       Effect.gen(function* () {
         const { alice, url } = yield* TestApp
         const model = yield* ScriptedModel

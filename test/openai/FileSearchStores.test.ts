@@ -55,7 +55,7 @@ const young = ["The pump is blue, and so is the wall behind it.", 2_020] as cons
 const other = ["The garden is green.", 2_020] as const
 
 layer(TestApp.layer(), { excludeTestServices: true })("The tool file_search with vector stores", (it) => {
-  it.effect("ranks the passages of several stores together, and shows what is known of them", () =>
+  it.effect("file_search ranks the passages of several stores together, and shows their attributes", () =>
     Effect.gen(function* () {
       const first = yield* project({ "young.md": young })
       const second = yield* project({ "old.md": old, "other.md": other })
@@ -80,7 +80,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The tool file_search with
     })
   )
 
-  it.effect("gives as many results as it is asked for, of the files that a filter leaves", () =>
+  it.effect("file_search returns as many results as requested, of the files that a filter leaves", () =>
     Effect.gen(function* () {
       const id = yield* project({ "young.md": young, "old.md": old, "other.md": other })
       const is = (year: number) => ({ filters: { type: "eq", key: "year", value: year } })
@@ -101,7 +101,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The tool file_search with
     })
   )
 
-  it.effect("leaves out what has less than the least score, and names the ranker that it ignores", () =>
+  it.effect("file_search leaves out results below the least score, and names the ignored ranker", () =>
     Effect.gen(function* () {
       const id = yield* project({ "old.md": old, "young.md": young, "other.md": other })
       const { results } = yield* ask({ ...stores(id), max_num_results: 50 })
@@ -113,7 +113,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The tool file_search with
     })
   )
 
-  it.effect("keeps neither passages nor attributes with a response", () =>
+  it.effect("file_search keeps neither passages nor attributes with a response", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const { response } = yield* ask(stores(yield* project({ "old.md": old })))
@@ -125,7 +125,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The tool file_search with
     })
   )
 
-  it.effect("calls a store missing that the caller can't read, and names it", () =>
+  it.effect("file_search calls a store missing that the caller can't read, and names it", () =>
     Effect.gen(function* () {
       const projects = yield* Projects
       const own = yield* project({})
@@ -173,7 +173,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The tool file_search with
       }
     ]
   ]
-  it.effect.each(refused)("refuses %s of a tool, and names it (%#)", ([field, tool]) =>
+  it.effect.each(refused)("file_search refuses %s of a tool, and names it (%#)", ([field, tool]) =>
     Effect.gen(function* () {
       const reply = yield* respond({ tools: [{ type: "file_search", ...tool }] })
       const { message, param } = errorOf(reply, 400)
@@ -182,7 +182,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The tool file_search with
     })
   )
 
-  it.effect("is used by the client of OpenAI", () =>
+  it.effect("file_search is used by the client of OpenAI", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const model = yield* ScriptedModel

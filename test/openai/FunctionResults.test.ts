@@ -35,7 +35,7 @@ const cases = [
 
 layer(TestApp.layer(), { excludeTestServices: true })("A function's result of the client", (it) => {
   for (const [form, path, body] of cases) {
-    it.effect(`reaches the model as ${form}, with U+FFFD for what no database can hold`, () =>
+    it.effect(`a function's result reaches the model as ${form}, with U+FFFD for invalid text`, () =>
       Effect.gen(function* () {
         const { alice, url } = yield* TestApp
         const model = yield* ScriptedModel

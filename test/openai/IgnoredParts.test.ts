@@ -4,7 +4,7 @@ import { CreateBody } from "../../src/api/openai/CreateBody.ts"
 import { ignoredParts } from "../../src/openai/IgnoredParts.ts"
 
 describe("What a body has and nothing is made of", () => {
-  it("is named by its path", () => {
+  it("an ignored part is named by its path", () => {
     const read = { a: { b: 1 }, list: [{ c: 1 }], schema: {}, input: [{}] }
     assert.deepStrictEqual(
       ignoredParts(
@@ -21,7 +21,7 @@ describe("What a body has and nothing is made of", () => {
     )
   })
 
-  it("is named inside items too, unless answers have it, which clients replay", () => {
+  it("an ignored part is named inside items, too, unless answers have it, which clients replay", () => {
     const given = {
       input: [
         {
@@ -48,7 +48,7 @@ describe("What a body has and nothing is made of", () => {
     ])
   })
 
-  it("is nothing where a body has only what the interface knows", () => {
+  it("ignored parts are none where a body has only what the interface knows", () => {
     const given = {
       model: "auto",
       input: [{ role: "user", content: [{ type: "input_text", text: "Hi" }] }],

@@ -43,7 +43,7 @@ const rows = Effect.gen(function* () {
 const weather = { type: "function", name: "weather", parameters: { type: "object", properties: {} } }
 
 layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/responses/input_tokens", (it) => {
-  it.effect("counts the prompt that the same request sends, with instructions, tools and history", () =>
+  it.effect("input_tokens counts the prompt of the same request, with instructions, tools and history", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* model.change({ tools: true, contextWindow: 20_000 })
@@ -62,7 +62,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/responses
     })
   )
 
-  it.effect("asks no model, and neither stores nor counts anything to the limits", () =>
+  it.effect("input_tokens asks no model, and neither stores nor counts anything to the limits", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       const asked = (yield* model.asked).length
@@ -73,7 +73,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/responses
     })
   )
 
-  it.effect("answers the client of OpenAI", () =>
+  it.effect("input_tokens answers the client of OpenAI", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const openai = new OpenAI({ apiKey: alice.key, baseURL: `${url}/openai/v1`, maxRetries: 0 })
@@ -85,7 +85,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/responses
     })
   )
 
-  it.effect("refuses what a response refuses", () =>
+  it.effect("input_tokens refuses what a response refuses", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       const count = (body: object) => post("/input_tokens", body)

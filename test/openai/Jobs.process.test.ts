@@ -155,7 +155,7 @@ layer(installationLayer, { excludeTestServices: true })(
       })
     )
 
-    it.effect("whenever the process is killed, a job ends once, completed or failed", () =>
+    it.effect("a job ends once, completed or failed, whenever its process is killed", () =>
       Effect.gen(function* () {
         const { start, upstream } = yield* installation
         yield* upstream.usually(() => ({ deltas: ["a", "b", "c", "d"], gapMillis: 60 }))
@@ -206,7 +206,7 @@ const standing = Effect.gen(function* () {
 
 layer(installationLayer, { excludeTestServices: true })("the queue of responses in the background", (it) => {
   it.effect(
-    "has 32 under way in one process, begins the next when one ends, and more in another process",
+    "the queue has 32 responses under way in one process, begins the next when one ends, and more in another process",
     () =>
       Effect.gen(function* () {
         const { start, upstream } = yield* makeInstallation({

@@ -43,7 +43,7 @@ const gated = Effect.map(Deferred.make<void>(), (gate) => ({
 }))
 
 layer(TestApp.layer(), { excludeTestServices: true })("an Idempotency-Key of a chat", (it) => {
-  it.effect("gives the same answer again, and generates it once", () =>
+  it.effect("a chat with a key returns the same answer again, and generates it once", () =>
     Effect.gen(function* () {
       const before = yield* askedCount
       yield* (yield* ScriptedModel).next(says("Hello"))
@@ -55,7 +55,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("an Idempotency-Key of a c
     })
   )
 
-  it.effect("gives the same stream again, and joins the one that runs", () =>
+  it.effect("a chat with a key returns the same stream again, and joins the one that runs", () =>
     Effect.gen(function* () {
       const { gate, says: script } = yield* gated
       yield* (yield* ScriptedModel).next(script)
@@ -82,7 +82,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("an Idempotency-Key of a c
     })
   )
 
-  it.effect("has the answer made to its end when the client leaves", () =>
+  it.effect("a chat with a key is answered to its end when the client leaves", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const model = yield* ScriptedModel
@@ -102,7 +102,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("an Idempotency-Key of a c
     })
   )
 
-  it.effect("is refused for another body, another `stream`, and a response", () =>
+  it.effect("a chat with a key is refused for another body, another `stream`, and a response", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       yield* (yield* ScriptedModel).next(says("Hello"))
@@ -120,7 +120,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("an Idempotency-Key of a c
     })
   )
 
-  it.effect("is free again after a refusal, in the words of the chat, and not after a later failure", () =>
+  it.effect("a chat's key is free again after a refusal, and not after a later failure", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       const long = { messages: [{ role: "user", content: "many words ".repeat(40_000) }] }
@@ -139,7 +139,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("an Idempotency-Key of a c
     })
   )
 
-  it.effect("stores the exchange if the chat says so, and is free once that is deleted", () =>
+  it.effect("a chat with a key stores the exchange on request, and frees the key once it is deleted", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const model = yield* ScriptedModel
@@ -157,7 +157,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("an Idempotency-Key of a c
     })
   )
 
-  it.effect("keeps an answer that is no response, which is deleted by its id", () =>
+  it.effect("a chat with a key keeps an answer that is no response, which is deleted by its id", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       yield* (yield* ScriptedModel).next(says("Hello"), says("Hello again"))
@@ -171,7 +171,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("an Idempotency-Key of a c
     })
   )
 
-  it.effect("works with the client of OpenAI", () =>
+  it.effect("a chat with a key works with the client of OpenAI", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const openai = new OpenAI({ apiKey: alice.key, baseURL: `${url}/openai/v1`, maxRetries: 0 })
@@ -189,14 +189,14 @@ layer(TestApp.layer(), { excludeTestServices: true })("an Idempotency-Key of a c
   it.effect.each([
     ["store", { store: false }],
     ["n", { n: 2 }]
-  ] as const)("is refused beside %s", ([param, body]) =>
+  ] as const)("a chat with a key is refused beside %s", ([param, body]) =>
     Effect.gen(function* () {
       assert.strictEqual(errorOf(yield* post("beside", body), 400).param, param)
     })
   )
 
   it.effect(
-    "is refused where it is no key, and on other endpoints, whose refusal names those that take it",
+    "a malformed key is refused, and so is a key on other endpoints, whose refusal names the right ones",
     () =>
       Effect.gen(function* () {
         const { alice, url } = yield* TestApp

@@ -111,7 +111,7 @@ const generatedAgain = /generated again, .*may bill both/g
 layer(installationLayer, { excludeTestServices: true })(
   "an Idempotency-Key whose process is killed",
   (it) => {
-    it.effect("before the first token is generated again, with a warning", () =>
+    it.effect("a request killed before the first token is generated again, with a warning", () =>
       Effect.gen(function* () {
         const { start, upstream } = yield* installation
         yield* upstream.script({ hangAt: "headers" }, { hangAt: "headers" })
@@ -133,7 +133,7 @@ layer(installationLayer, { excludeTestServices: true })(
       })
     )
 
-    it.effect("before the first token twice has failed as interrupted", () =>
+    it.effect("a request killed twice before the first token has failed as interrupted", () =>
       Effect.gen(function* () {
         const { start, upstream } = yield* installation
         yield* upstream.usually(() => ({ hangAt: "headers" }))
@@ -171,7 +171,7 @@ layer(installationLayer, { excludeTestServices: true })(
       }
     })
 
-    it.effect("in the middle of the text has failed as interrupted, and is not generated again", () =>
+    it.effect("a request killed in the middle of the text has failed, and is not generated again", () =>
       Effect.gen(function* () {
         const { start, upstream } = yield* installation
         yield* upstream.usually(() => ({ deltas: ["Mid", "dle"], hangAt: 1 }))
@@ -186,7 +186,7 @@ layer(installationLayer, { excludeTestServices: true })(
       })
     )
 
-    it.effect("while its turn is being written has failed as interrupted, and leaves no part of a turn", () =>
+    it.effect("a request killed while its turn is written has failed, and leaves no part of a turn", () =>
       Effect.gen(function* () {
         const { start, upstream } = yield* installation
         yield* upstream.usually(() => answers)
@@ -207,7 +207,7 @@ layer(installationLayer, { excludeTestServices: true })(
     )
 
     for (const instant of ["its turn is stored", "its last event is logged"] as const) {
-      it.effect(`once ${instant} has its whole answer, generated once`, () =>
+      it.effect(`a request killed once ${instant} has its whole answer, generated once`, () =>
         Effect.gen(function* () {
           const { start, upstream } = yield* installation
           yield* upstream.usually(() => answers)

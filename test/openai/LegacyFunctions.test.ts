@@ -33,7 +33,7 @@ const foldFunction = (chunks: ReadonlyArray<ChatChunk>) => {
 
 describe("function_call", () => {
   it.effect.prop(
-    "of the folded chunks of any script is that of the document",
+    "the function_call of the folded chunks is that of the document",
     [Script.said, Script.ending, Script.batch],
     ([said, ending, batch]) =>
       Effect.gen(function* () {
@@ -81,7 +81,7 @@ const prepared = Effect.gen(function* () {
 })
 
 layer(TestApp.layer(), { excludeTestServices: true })("functions of a chat", (it) => {
-  it.effect("are offered as tools, and called by function_call, whole and streamed", () =>
+  it.effect("functions of a chat are offered as tools, and called by function_call, whole and streamed", () =>
     Effect.gen(function* () {
       const model = yield* prepared
       yield* model.next(calls("weather", "weather"), calls("weather", "weather"))
@@ -171,7 +171,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("functions of a chat", (it
       }
     ]
   ]
-  it.effect.each(refused)("are refused by the name of %s in %j", ([field, body]) =>
+  it.effect.each(refused)("functions of a chat are refused by the name of %s in %j", ([field, body]) =>
     Effect.gen(function* () {
       yield* prepared
       const { message, param } = errorOf(yield* post({ messages: [hello], ...body }), 400)

@@ -57,7 +57,7 @@ const shown = Effect.fnUntraced(function* (id: string) {
 layer(TestApp.layer({ http: { bodiesBytesMax: bodyBytesMax, userBodyBytesMax: bodyBytesMax } }), {
   excludeTestServices: true
 })("A long request of a job", (it) => {
-  it.effect("is run with its image, and repeated in its response without it", () =>
+  it.effect("a long job runs with its image, and is repeated in its response without it", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* model.change({ vision: true, contextWindow: 200_000 })
@@ -71,7 +71,7 @@ layer(TestApp.layer({ http: { bodiesBytesMax: bodyBytesMax, userBodyBytesMax: bo
     })
   )
 
-  it.effect("is shown with its fields while it waits for room, and begins when another one has ended", () =>
+  it.effect("a long job is shown with its fields while it waits for room, and begins then", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* model.change({ vision: true, contextWindow: 200_000 })
@@ -95,7 +95,7 @@ layer(TestApp.layer({ http: { bodiesBytesMax: bodyBytesMax, userBodyBytesMax: bo
     })
   )
 
-  it.effect("with an Idempotency-Key is made once, and no other request may have the key", () =>
+  it.effect("a long job with an Idempotency-Key is made once, and no other request may have the key", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const model = yield* ScriptedModel
@@ -117,7 +117,7 @@ layer(TestApp.layer({ http: { bodiesBytesMax: bodyBytesMax, userBodyBytesMax: bo
     })
   )
 
-  it.effect("is whole in the export of its user", () =>
+  it.effect("a long job is whole in the export of its user", () =>
     Effect.gen(function* () {
       const { alice } = yield* TestApp
       const model = yield* ScriptedModel

@@ -59,7 +59,7 @@ const refused = Effect.fnUntraced(function* (part: object, status = 400) {
 layer(TestApp.layer({ tools: { egressAllow: [siteHost] } }), { excludeTestServices: true })(
   "An image of a request",
   (it) => {
-    it.effect("reaches the model from a data URL, an address and an uploaded file", () =>
+    it.effect("an image reaches the model from a data URL, an address and an uploaded file", () =>
       Effect.gen(function* () {
         const { alice } = yield* TestApp
         const [inline, atSite, stored] = [png(), png(), png()]
@@ -86,7 +86,7 @@ layer(TestApp.layer({ tools: { egressAllow: [siteHost] } }), { excludeTestServic
       }).pipe(Effect.scoped)
     )
 
-    it.effect("needs no text beside it, also in a chat", () =>
+    it.effect("an image needs no text beside it, also in a chat", () =>
       Effect.gen(function* () {
         const image = png()
         const alone = yield* answered({ input: message(imagePart({ image_url: dataUrl(image) })) })
@@ -105,7 +105,7 @@ layer(TestApp.layer({ tools: { egressAllow: [siteHost] } }), { excludeTestServic
       })
     )
 
-    it.effect("is seen by later turns and by branches, and goes with its conversation", () =>
+    it.effect("an image is seen by later turns and by branches, and is deleted with its conversation", () =>
       Effect.gen(function* () {
         const { alice } = yield* TestApp
         const sql = yield* SqlClient.SqlClient
@@ -131,7 +131,7 @@ layer(TestApp.layer({ tools: { egressAllow: [siteHost] } }), { excludeTestServic
     )
 
     it.effect(
-      "of an earlier turn is mentioned where the model doesn't see, or too many newer ones came",
+      "an image of an earlier turn is mentioned where the model doesn't see, or newer ones came",
       () =>
         Effect.gen(function* () {
           const model = yield* ScriptedModel
@@ -153,7 +153,7 @@ layer(TestApp.layer({ tools: { egressAllow: [siteHost] } }), { excludeTestServic
         })
     )
 
-    it.effect("goes with its item", () =>
+    it.effect("an image is deleted with its item", () =>
       Effect.gen(function* () {
         const { alice, url } = yield* TestApp
         const sql = yield* SqlClient.SqlClient
@@ -178,7 +178,7 @@ layer(TestApp.layer({ tools: { egressAllow: [siteHost] } }), { excludeTestServic
       })
     )
 
-    it.effect("can be added to a conversation, for a response to come", () =>
+    it.effect("an image can be added to a conversation, for a response to come", () =>
       Effect.gen(function* () {
         const { alice, url } = yield* TestApp
         const image = png()
@@ -191,7 +191,7 @@ layer(TestApp.layer({ tools: { egressAllow: [siteHost] } }), { excludeTestServic
       })
     )
 
-    it.effect("is in the export of its user's data, and in no other's", () =>
+    it.effect("an image is in the export of its user's data, and in no other's", () =>
       Effect.gen(function* () {
         const { alice, bob } = yield* TestApp
         const exporter = yield* UserExport
@@ -205,7 +205,7 @@ layer(TestApp.layer({ tools: { egressAllow: [siteHost] } }), { excludeTestServic
       })
     )
 
-    it.effect("counts in what an unfinished answer is taken to have cost", () =>
+    it.effect("an image counts in the estimated cost of an unfinished answer", () =>
       Effect.gen(function* () {
         const { messages } = yield* answered({
           input: message(imagePart({ image_url: dataUrl(png()), detail: "low" }))
@@ -214,7 +214,7 @@ layer(TestApp.layer({ tools: { egressAllow: [siteHost] } }), { excludeTestServic
       })
     )
 
-    it.effect("is stored nowhere with `store: false`", () =>
+    it.effect("an image is stored nowhere with `store: false`", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const count = Effect.map(sql`SELECT id FROM images`, (rows) => rows.length)
@@ -224,7 +224,7 @@ layer(TestApp.layer({ tools: { egressAllow: [siteHost] } }), { excludeTestServic
       })
     )
 
-    it.effect("is refused where no model sees, with the code for it", () =>
+    it.effect("an image is refused where no model sees, with the code for it", () =>
       Effect.gen(function* () {
         const model = yield* ScriptedModel
         yield* model.change({ vision: false })
@@ -238,7 +238,7 @@ layer(TestApp.layer({ tools: { egressAllow: [siteHost] } }), { excludeTestServic
       })
     )
 
-    it.effect("must be an image of a kind that models take, within its bounds, and the caller's", () =>
+    it.effect("an image must be of a kind that models take, within its bounds, and the caller's", () =>
       Effect.gen(function* () {
         const { bob } = yield* TestApp
         const site = yield* startSite((_, response) => response.writeHead(404).end("gone"))
@@ -274,7 +274,7 @@ layer(TestApp.layer({ tools: { egressAllow: [siteHost] } }), { excludeTestServic
       }).pipe(Effect.scoped)
     )
 
-    it.effect("is still no part of /v1", () =>
+    it.effect("an image is no part of /v1", () =>
       Effect.gen(function* () {
         const body = { input: message(textPart("See"), imagePart({ image_url: dataUrl(png()) })) }
         const error = errorOf(yield* post(body, "/v1/responses"), 400)
@@ -289,7 +289,7 @@ const filePart = (fields: object) => ({ type: "input_file", ...fields })
 layer(TestApp.layer({ tools: { egressAllow: [siteHost] } }), { excludeTestServices: true })(
   "A document in a request",
   (it) => {
-    it.effect("is read as text from a data URL, from base64 alone and from an address, and framed", () =>
+    it.effect("a document is read as text from a data URL, base64 and an address, and framed", () =>
       Effect.gen(function* () {
         const pdf = makePdf([["Bees in a document"]])
         const site = yield* startSite((_, response) => {
@@ -316,7 +316,7 @@ layer(TestApp.layer({ tools: { egressAllow: [siteHost] } }), { excludeTestServic
       }).pipe(Effect.scoped)
     )
 
-    it.effect("is part of the conversation for later turns", () =>
+    it.effect("a document is part of the conversation for later turns", () =>
       Effect.gen(function* () {
         const first = yield* decode(
           (yield* answered({
@@ -330,7 +330,7 @@ layer(TestApp.layer({ tools: { egressAllow: [siteHost] } }), { excludeTestServic
       })
     )
 
-    it.effect("that is longer than a model's context is refused by its place, with what to do", () =>
+    it.effect("a document that is longer than a model's context is refused by its place, with a remedy", () =>
       Effect.gen(function* () {
         const model = yield* ScriptedModel
         yield* model.change({ contextWindow: 4_000 })
@@ -345,7 +345,7 @@ layer(TestApp.layer({ tools: { egressAllow: [siteHost] } }), { excludeTestServic
       })
     )
 
-    it.effect("that can't be read is refused by its field", () =>
+    it.effect("a document that can't be read is refused by its field", () =>
       Effect.gen(function* () {
         const unreadable = yield* refused(filePart({ filename: "a.png", file_data: dataUrl(png()) }))
         assert.strictEqual(unreadable.code, "file_unreadable")
@@ -362,7 +362,7 @@ layer(TestApp.layer({ tools: { egressAllow: [siteHost] } }), { excludeTestServic
 layer(TestApp.layer({ tools: { enabled: ["calculator"] } }), { excludeTestServices: true })(
   "Where the service doesn't read the web,",
   (it) => {
-    it.effect("it reads no image or document at an address either", () =>
+    it.effect("a service that doesn't read the web reads no image or document at an address either", () =>
       Effect.gen(function* () {
         const image = yield* refused(imagePart({ image_url: "https://example.test/a.png" }))
         assert.match(image.message, /reads no addresses of the web/)

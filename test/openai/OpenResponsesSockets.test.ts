@@ -108,7 +108,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("Open Responses over a Web
     })
   )
 
-  it.effect("such an answer is unknown to the next connection, which answers what comes whole", () =>
+  it.effect("an unstored answer is unknown to the next connection, which answers a whole input", () =>
     Effect.gen(function* () {
       yield* (yield* ScriptedModel).next(says("Noted."), says("Teal."))
       const first = yield* (yield* open).answer({ store: false, input: "The word is teal." })

@@ -24,7 +24,7 @@ const chat = (body: object, user?: User) =>
   ask("/openai/v1/chat/completions", { messages: [{ role: "user", content: "Well?" }], ...body }, user)
 
 layer(TestApp.layer(), { excludeTestServices: true })("what requests share that begin alike", (it) => {
-  it.effect("is the conversation, for all its turns and for no other", () =>
+  it.effect("the cache scope is the conversation, for all its turns and for no other", () =>
     Effect.gen(function* () {
       const first = yield* respond({})
       const second = yield* respond({ previous_response_id: first.id })
@@ -38,7 +38,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("what requests share that 
     })
   )
 
-  it.effect("is the user and the instructions where nothing is stored", () =>
+  it.effect("the cache scope is the user and the instructions where nothing is stored", () =>
     Effect.gen(function* () {
       const { scope } = yield* respond({ store: false, instructions: "Be brief." })
       assert.strictEqual((yield* respond({ store: false, instructions: "Be brief." })).scope, scope)
@@ -54,7 +54,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("what requests share that 
     })
   )
 
-  it.effect("is what the client calls it, for this user alone, on each way", () =>
+  it.effect("the cache scope is the client's name for it, for this user alone, on each way", () =>
     Effect.gen(function* () {
       const named = { prompt_cache_key: "holidays" }
       const { id, scope } = yield* respond(named)
@@ -68,7 +68,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("what requests share that 
     })
   )
 
-  it.effect("is nothing that /v1 lets a client name", () =>
+  it.effect("the cache scope is nothing that /v1 lets a client name", () =>
     Effect.gen(function* () {
       const named = { input: "Well?", stream: false, prompt_cache_key: "holidays" }
       const { scope } = yield* ask("/v1/responses", named)

@@ -59,7 +59,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A request without a messa
         ["user", ""]
       ]
     ]
-  ] as const)("is answered on Chat Completions if it %s", ([, messages, expected]) =>
+  ] as const)("a request without a question is answered by a chat if it %s", ([, messages, expected]) =>
     Effect.gen(function* () {
       yield* (yield* ScriptedModel).next(says("upon a time"))
       const reply = yield* chat(messages)
@@ -73,7 +73,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A request without a messa
     ["no items", []],
     ["an empty message", [{ role: "user", content: "" }]],
     ["a message without parts", [{ role: "user", content: [] }]]
-  ] as const)("is answered on Responses with instructions and %s", ([, input]) =>
+  ] as const)("a request without a question is answered with instructions and %s", ([, input]) =>
     Effect.gen(function* () {
       yield* (yield* ScriptedModel).next(says("Once."))
       const reply = yield* respond({ input, instructions: "Tell a story." })
@@ -82,7 +82,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A request without a messa
     })
   )
 
-  it.effect("continues a stored conversation, and is stored", () =>
+  it.effect("a request without a question continues a stored conversation, and is stored", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* model.next(says("Once"), says("upon a time"), says("The end."))
@@ -107,7 +107,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A request without a messa
     })
   )
 
-  it.effect("answers what a conversation was created with", () =>
+  it.effect("a request without a question answers what a conversation was created with", () =>
     Effect.gen(function* () {
       const created = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Struct({ id: Schema.String })))
       for (const [role, expected] of [
@@ -124,7 +124,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A request without a messa
     })
   )
 
-  it.effect("streams, and is made in the background", () =>
+  it.effect("a request without a question streams, and is made in the background", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       yield* (yield* ScriptedModel).next(says("Once."), says("Twice."))
@@ -139,7 +139,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A request without a messa
     })
   )
 
-  it.effect("is refused where a model would get nothing at all, by the name of the field", () =>
+  it.effect("a request that gives a model nothing at all is refused by the name of the field", () =>
     Effect.gen(function* () {
       for (const messages of [
         [{ role: "user", content: "" }],
@@ -160,7 +160,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A request without a messa
     })
   )
 
-  it.effect("stays refused on /v1", () =>
+  it.effect("a request without a question stays refused on /v1", () =>
     Effect.gen(function* () {
       for (const input of ["", [], [{ role: "user", content: "" }], [{ role: "system", content: "Tell." }]]) {
         const reply = yield* post("/v1/responses", { input, instructions: "Tell.", stream: false })

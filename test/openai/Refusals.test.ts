@@ -39,7 +39,7 @@ const person = {
 }
 
 describe("What the events of a response show before its end", () => {
-  it("has the refusal so far, as a refusal", () => {
+  it("an unfinished response has the refusal so far, as a refusal", () => {
     const events = play(["First,", { refused: "I " }, { refused: "won't." }], "nothing", 1)
     const { output } = progressOf(events)
     assert.deepStrictEqual(
@@ -50,7 +50,7 @@ describe("What the events of a response show before its end", () => {
 })
 
 layer(TestApp.layer(), { excludeTestServices: true })("a refusal of the model", (it) => {
-  it.effect("is a part of its own in a response, whole, streamed, stored and in its conversation", () =>
+  it.effect("a refusal is a part of its own in a response, whole, streamed, stored and listed", () =>
     Effect.gen(function* () {
       yield* next(refuses, refuses)
       const whole = yield* decode((yield* send("/openai/v1/responses", { input: "Do harm." })).text)
@@ -82,7 +82,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("a refusal of the model", 
     })
   )
 
-  it.effect("stands behind the text that was written before it", () =>
+  it.effect("a refusal stands behind the text that was written before it", () =>
     Effect.gen(function* () {
       const partly = Stream.fromIterable([text("First,"), ...refused("no."), text("Well."), end])
       yield* next(partly, partly)
@@ -100,7 +100,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("a refusal of the model", 
     })
   )
 
-  it.effect("is the refusal of a chat's message, whole and streamed", () =>
+  it.effect("a refusal is the refusal of a chat's message, whole and streamed", () =>
     Effect.gen(function* () {
       yield* next(refuses, refuses)
       const body = { messages: [{ role: "user", content: "Do harm." }] }
@@ -116,7 +116,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("a refusal of the model", 
     })
   )
 
-  it.effect("is shown and not checked where the client wants a form", () =>
+  it.effect("a refusal is shown and not checked where the client wants a form", () =>
     Effect.gen(function* () {
       yield* next(refuses)
       const body = { input: "Who?", text: { format: person } }
@@ -126,7 +126,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("a refusal of the model", 
     })
   )
 
-  it.effect("is text on /v1, as it always was, and text for the model in later turns", () =>
+  it.effect("a refusal is text on /v1, and text for the model in later turns", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* next(refuses, refuses, says("Still no."))
@@ -151,7 +151,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("a refusal of the model", 
     })
   )
 
-  it.effect("is the same of a response in the background", () =>
+  it.effect("a refusal is the same in a background response", () =>
     Effect.gen(function* () {
       yield* next(refuses)
       const body = { input: "Do harm.", background: true, stream: true }

@@ -23,7 +23,7 @@ const rendered = (events: ReadonlyArray<EventBody>, view: View = plain): Readonl
 
 describe("The rendering for clients of OpenAI", () => {
   it.effect.prop(
-    "of any script obeys the grammar, and its events encode as their schema says",
+    "a rendered response obeys the grammar, and its events encode as their schema says",
     [Script.said, Script.ending, Script.batch],
     ([script, ending, batch]) =>
       Effect.gen(function* () {
@@ -43,7 +43,7 @@ describe("The rendering for clients of OpenAI", () => {
   )
 
   it.prop(
-    "as one document equals the folded stream",
+    "a rendered response as one document equals the folded stream",
     [Script.said, Script.ending, Script.batch],
     ([script, ending, batch]) => {
       const core = play(saidOf(script), ending, batch)

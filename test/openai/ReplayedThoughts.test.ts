@@ -71,7 +71,7 @@ const sentWith = Effect.fnUntraced(function* (model: string, dialect: (typeof di
 })
 
 layer(app, { excludeTestServices: true })("reasoning_content that a client replays", (it) => {
-  it.effect("goes back to the named model where its server demands it, and nowhere else", () =>
+  it.effect("replayed reasoning goes back to the named model where its server demands it only", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* sentWith("model-moonshot", "moonshot"), [["I look.", 1]])
       assert.deepStrictEqual(yield* sentWith("model-deepseek", "deepseek"), [["I look.", 1]])
@@ -79,7 +79,7 @@ layer(app, { excludeTestServices: true })("reasoning_content that a client repla
     })
   )
 
-  it.effect("goes to no model that the client doesn't name, so that its call goes as text", () =>
+  it.effect("replayed reasoning goes to no model that the client doesn't name", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* sentWith("auto", "moonshot"), [[undefined, undefined]])
     })

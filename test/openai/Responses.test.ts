@@ -29,7 +29,7 @@ const errorIn = Schema.decodeUnknownEffect(
 )
 
 layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/responses", (it) => {
-  it.effect("answers with one document unless a stream is asked for, whatever the client accepts", () =>
+  it.effect("a response is one document unless a stream is asked for, whatever the client accepts", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* model.next(says("Hello"))
@@ -45,7 +45,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/responses
     })
   )
 
-  it.effect("streams events under their own names, and [DONE] at the end", () =>
+  it.effect("a response streams events under their own names, and [DONE] at the end", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* model.next(says("Hel", "lo"))
@@ -57,7 +57,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/responses
     })
   )
 
-  it.effect("ends a stream that fails with an error and the failed response", () =>
+  it.effect("a response ends a stream that fails with an error and the failed response", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* model.next(Stream.concat(Stream.make(text("Hel")), Stream.fail(failure("server_error"))))
@@ -68,7 +68,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/responses
     })
   )
 
-  it.effect("takes ids with their prefix and without", () =>
+  it.effect("a response takes ids with their prefix and without", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* model.next(says("one"), says("two"), says("three"))
@@ -83,7 +83,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/responses
     })
   )
 
-  it.effect("lets a request name one of the models, and refuses one that there isn't", () =>
+  it.effect("a response may name one of the models, and refuses one that there isn't", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* model.next(says("Hello"))
@@ -130,7 +130,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/responses
     ["previous_response_id", { previous_response_id: "resp_nothing" }]
   ]
   for (const [field, body] of refused) {
-    it.effect(`refuses what it can't honour, and names ${field}`, () =>
+    it.effect(`a response refuses what it can't honor, and names ${field}`, () =>
       Effect.gen(function* () {
         const reply = yield* post({ input: "Hi", ...body })
         assert.strictEqual(reply.status, 400)
@@ -142,7 +142,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/responses
     )
   }
 
-  it.effect("names the fields that it doesn't know", () =>
+  it.effect("a response names the fields that it doesn't know", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* model.next(says("Hello"))
@@ -152,7 +152,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/responses
     })
   )
 
-  it.effect("names the unknown parts of the fields that it knows", () =>
+  it.effect("a response names the unknown parts of the fields that it knows", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* model.next(says("Hello"))
@@ -173,7 +173,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/responses
   )
 
   it.effect.each(["concise", "detailed", "whatever"])(
-    "takes the hint %s for the summary of the reasoning",
+    "a response takes the hint %s for the summary of the reasoning",
     (summary) =>
       Effect.gen(function* () {
         const model = yield* ScriptedModel
@@ -205,7 +205,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/responses
       })
   )
 
-  it.effect("names the hints that change nothing", () =>
+  it.effect("a response names the hints that change nothing", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* model.next(says("Hello"))
@@ -220,7 +220,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/responses
     })
   )
 
-  it.effect.each(reasoningEfforts)("gives the model the effort %s, in a response and in a chat", (effort) =>
+  it.effect.each(reasoningEfforts)("a response gives the model the effort %s, and so does a chat", (effort) =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const model = yield* ScriptedModel
@@ -236,7 +236,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/responses
     })
   )
 
-  it.effect("leads a chat's body to the endpoint for chats", () =>
+  it.effect("a response leads a chat's body to the endpoint for chats", () =>
     Effect.gen(function* () {
       const { error } = yield* errorIn((yield* post({ messages: [{ role: "user", content: "Hi" }] })).text)
       assert.strictEqual(error.param, "input")
@@ -244,7 +244,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/responses
     })
   )
 
-  it.effect("needs a key, and describes itself", () =>
+  it.effect("the endpoint for responses needs a key, and describes itself", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const stranger = yield* call(`${url}/openai/v1/responses`, { body: { input: "Hi" } })
@@ -270,7 +270,7 @@ const slashed = "hf.co/house/model:Q4"
 layer(TestApp.layerWith(TestDatabase.layer, FileStoreLayer, {}, ScriptedModel.named(slashed)), {
   excludeTestServices: true
 })("A model whose id has slashes", (it) => {
-  it.effect("is shown by its id as it is, and encoded, and others are not", () =>
+  it.effect("a model whose id has slashes is shown by its id as it is, and encoded", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const show = (id: string, key = alice.key) => call(`${url}/openai/v1/models/${id}`, { key })

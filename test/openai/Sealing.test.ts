@@ -25,7 +25,7 @@ const sealingOf = (byte: number) =>
 const recalled = (text: string) => ({ thought: { text, opaque: { origin: "o", data: "{}", callId: "c" } } })
 
 describe("Sealing", () => {
-  it.effect.prop("opens what it sealed, also after a restart with the same key", [Schema.String], ([text]) =>
+  it.effect.prop("Sealing opens what it sealed, also after a restart", [Schema.String], ([text]) =>
     Effect.gen(function* () {
       const given = recalled(text.toWellFormed())
       const sealed = (yield* sealingOf(1)).of(ada).seal(given)
@@ -34,7 +34,7 @@ describe("Sealing", () => {
     })
   )
 
-  it.effect("opens nothing of another user or key, and nothing that was changed or cut", () =>
+  it.effect("Sealing opens nothing of another user or key, and nothing that was changed or cut", () =>
     Effect.gen(function* () {
       const sealing = yield* sealingOf(1)
       const sealed = sealing.of(ada).seal(recalled("I think.")) ?? ""
@@ -53,7 +53,7 @@ describe("Sealing", () => {
     })
   )
 
-  it.effect("seals nothing that is too long, and never the same text twice", () =>
+  it.effect("Sealing seals nothing that is too long, and never the same text twice", () =>
     Effect.gen(function* () {
       const { open, seal } = (yield* sealingOf(1)).of(ada)
       assert.isNull(seal(recalled("a".repeat(sealedCharactersMax))))

@@ -40,7 +40,7 @@ const outcomeOf = ({ status, text }: Reply): string =>
 const names = (ids: Iterable<{ readonly id: string }>) => [...ids].map(({ id }) => id)
 
 layer(TestApp.layer(), { excludeTestServices: true })("vector stores of a client", (it) => {
-  it.effect("are created, changed, listed both ways, and deleted", () =>
+  it.effect("vector stores are created, changed, listed both ways, and deleted", () =>
     Effect.gen(function* () {
       const { openai } = yield* someOne
       yield* Effect.promise(async () => {
@@ -109,7 +109,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("vector stores of a client
     })
   )
 
-  it.effect("are not created where one of their files is missing, or their name is taken", () =>
+  it.effect("vector stores are not created where one of their files is missing, or their name is taken", () =>
     Effect.gen(function* () {
       const { user } = yield* someOne
       const { user: other } = yield* someOne
@@ -124,7 +124,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("vector stores of a client
     })
   )
 
-  it.effect("have files that are added, found by their attributes, read, and taken out", () =>
+  it.effect("vector stores have files that are added, found by their attributes, read, and removed", () =>
     Effect.gen(function* () {
       const { openai } = yield* someOne
       yield* Effect.promise(async () => {
@@ -248,7 +248,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("vector stores of a client
 })
 
 layer(TestApp.layer(), { excludeTestServices: true })("batches of files", (it) => {
-  it.effect("are added, waited for and listed by the client", () =>
+  it.effect("batches of files are added, waited for and listed by the client", () =>
     Effect.gen(function* () {
       const { openai } = yield* someOne
       yield* Effect.promise(async () => {
@@ -327,7 +327,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("batches of files", (it) =
   )
 
   it.effect(
-    "are forgotten after 30 days, or when there are a thousand newer ones, and their files stay",
+    "batches of files are forgotten after 30 days, or behind a thousand newer ones, and their files stay",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -354,7 +354,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("batches of files", (it) =
       })
   )
 
-  it.effect("are added wholly or not at all", () =>
+  it.effect("batches of files are added wholly or not at all", () =>
     Effect.gen(function* () {
       const { user } = yield* someOne
       const { id } = yield* user.create()
@@ -512,7 +512,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("what clients send of vect
     ),
     ...attributes.map(([param, value]) => [param, `/${id}/files/${id}`, { attributes: value }] as const)
   ]
-  it.effect.each(refused)("is refused, and %s named (%#)", ([param, path, body]) =>
+  it.effect.each(refused)("a wrong request to a vector store is refused for %s (%#)", ([param, path, body]) =>
     Effect.gen(function* () {
       const { user } = yield* someOne
       const error = errorOf(yield* send(user, ["POST", path, body]), 400)
@@ -520,7 +520,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("what clients send of vect
     })
   )
 
-  it.effect("is refused in the query of a list, and with a key that isn't honoured", () =>
+  it.effect("a wrong query of a list is refused, and so is a key that isn't honored", () =>
     Effect.gen(function* () {
       const { user } = yield* someOne
       const { id: own } = yield* user.create()

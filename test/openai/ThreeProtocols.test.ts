@@ -132,7 +132,7 @@ layer(app, { excludeTestServices: true })("through each protocol of model server
     return yield* call(`${url}/openai/v1/chat/completions`, { key: alice.key, body: { messages, ...body } })
   })
 
-  it.effect("asks only models whose servers take an option, and says which field none of them takes", () =>
+  it.effect("a request asks only models whose servers take an option, and names one that none takes", () =>
     Effect.gen(function* () {
       const servers = yield* Servers
       const before = servers["openai-chat"].requests.length

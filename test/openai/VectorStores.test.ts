@@ -27,7 +27,7 @@ const search = Effect.fnUntraced(function* (id: ProjectId, body: object) {
 })
 
 layer(TestApp.layer(), { excludeTestServices: true })("/openai/v1/vector_stores", (it) => {
-  it.effect("lists the caller's projects page by page, and shows one", () =>
+  it.effect("the vector stores are the caller's projects, listed page by page, and shown", () =>
     Effect.gen(function* () {
       const openai = yield* client
       const ids: Array<string> = []
@@ -45,7 +45,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("/openai/v1/vector_stores"
     })
   )
 
-  it.effect("searches the files of a project", () =>
+  it.effect("the vector stores search the files of a project", () =>
     Effect.gen(function* () {
       const openai = yield* client
       const { alice } = yield* TestApp
@@ -69,7 +69,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("/openai/v1/vector_stores"
     })
   )
 
-  it.effect("shows and searches nothing for who isn't a member, or without a key", () =>
+  it.effect("the vector stores show and search nothing for strangers, or without a key", () =>
     Effect.gen(function* () {
       const { bob, url } = yield* TestApp
       const id = yield* someProject("closed")
@@ -88,7 +88,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("/openai/v1/vector_stores"
     })
   )
 
-  it.effect("takes hints that nothing is made of, and names them", () =>
+  it.effect("the vector stores accept hints without an effect, and name them", () =>
     Effect.gen(function* () {
       const id = yield* someProject("hinted")
       const reply = yield* search(id, {
@@ -112,7 +112,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("/openai/v1/vector_stores"
     ["ranking_options.score_threshold", { query: "a", ranking_options: { score_threshold: 2 } }]
   ]
   for (const [field, body] of refused) {
-    it.effect(`refuses to search for ${JSON.stringify(body)} and names ${field}`, () =>
+    it.effect(`the vector stores refuse to search for ${JSON.stringify(body)} and name ${field}`, () =>
       Effect.gen(function* () {
         const id = yield* someProject(`refused ${JSON.stringify(body)}`)
         const { message, param } = errorOf(yield* search(id, body), 400)

@@ -15,7 +15,7 @@ const connect = (key?: string) => Effect.flatMap(TestApp, ({ url }) => connectTo
 const decode = Schema.decodeUnknownSync(Schema.fromJsonString(ProfileEvent))
 
 layer(TestApp.layer(), { excludeTestServices: true })("A WebSocket on /openai/v1/responses", (it) => {
-  it.effect("answers message after message with the events of their streams", () =>
+  it.effect("a WebSocket answers message after message with the events of their streams", () =>
     Effect.gen(function* () {
       const { alice } = yield* TestApp
       const model = yield* ScriptedModel
@@ -34,7 +34,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A WebSocket on /openai/v1
     })
   )
 
-  it.effect("goes on with an answer that isn't stored, on the same connection alone", () =>
+  it.effect("a WebSocket continues an answer that isn't stored, on the same connection alone", () =>
     Effect.gen(function* () {
       const { alice } = yield* TestApp
       const model = yield* ScriptedModel
@@ -65,7 +65,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A WebSocket on /openai/v1
     })
   )
 
-  it.effect("forgets an answer when what continues it fails", () =>
+  it.effect("a WebSocket forgets an answer when what continues it fails", () =>
     Effect.gen(function* () {
       const { alice } = yield* TestApp
       const model = yield* ScriptedModel
@@ -83,7 +83,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A WebSocket on /openai/v1
     })
   )
 
-  it.effect("goes on with a response of the same connection", () =>
+  it.effect("a WebSocket continues a response of the same connection", () =>
     Effect.gen(function* () {
       const { alice } = yield* TestApp
       const model = yield* ScriptedModel
@@ -104,7 +104,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A WebSocket on /openai/v1
     })
   )
 
-  it.effect("says what is wrong with a message, and stays open", () =>
+  it.effect("a WebSocket reports what is wrong with a message, and stays open", () =>
     Effect.gen(function* () {
       const { alice } = yield* TestApp
       const model = yield* ScriptedModel
@@ -137,7 +137,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A WebSocket on /openai/v1
   )
 
   // More than may wait: the connection isn't read meanwhile.
-  it.effect.each([1, 8])("cancels the model when the client disconnects after %i messages", (count) =>
+  it.effect.each([1, 8])("a WebSocket cancels the model on a disconnect after %i messages", (count) =>
     Effect.gen(function* () {
       const { alice } = yield* TestApp
       const model = yield* ScriptedModel
@@ -154,7 +154,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A WebSocket on /openai/v1
     })
   )
 
-  it.effect("is refused without a valid key; without an upgrade the path says what to do", () =>
+  it.effect("a WebSocket is refused without a valid key, and a plain request is told what to do", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       assert.strictEqual((yield* connect()).state, "refused")
@@ -190,7 +190,7 @@ const messageBytesMax = 20_000
 layer(TestApp.layer({ http: { userBodyBytesMax: messageBytesMax, userWaitSeconds: 0 } }), {
   excludeTestServices: true
 })("The messages of a user's connections", (it) => {
-  it.effect("have the bytes of bodies together, and give them back when a connection closes", () =>
+  it.effect("the messages of a user have the bytes of bodies together, until a connection closes", () =>
     Effect.gen(function* () {
       const { alice, bob } = yield* TestApp
       const model = yield* ScriptedModel
@@ -228,7 +228,7 @@ layer(TestApp.layer({ http: { userBodyBytesMax: messageBytesMax, userWaitSeconds
     })
   )
 
-  it.effect("have the bounds of JSON that bodies have", () =>
+  it.effect("the messages of a user have the bounds of JSON that bodies have", () =>
     Effect.gen(function* () {
       const { alice } = yield* TestApp
       const { last, socket } = yield* connect(alice.key)
@@ -243,7 +243,7 @@ const limited = (idleSeconds: number, connectionSeconds: number) =>
   TestApp.layer().pipe(Layer.provide(Layer.succeed(ConnectionLimits, { idleSeconds, connectionSeconds })))
 
 layer(limited(0.5, 60), { excludeTestServices: true })("A WebSocket without a message", (it) => {
-  it.effect("is closed as going away, after it was answered", () =>
+  it.effect("a WebSocket without a message is closed as going away, after it was answered", () =>
     Effect.gen(function* () {
       const { alice } = yield* TestApp
       const model = yield* ScriptedModel
@@ -258,7 +258,7 @@ layer(limited(0.5, 60), { excludeTestServices: true })("A WebSocket without a me
 })
 
 layer(limited(60, 0.5), { excludeTestServices: true })("A WebSocket that is open for long", (it) => {
-  it.effect("is closed as going away, also in the middle of an answer, which ends", () =>
+  it.effect("a WebSocket that is open for long is closed as going away, also during an answer", () =>
     Effect.gen(function* () {
       const { alice } = yield* TestApp
       const model = yield* ScriptedModel
