@@ -96,7 +96,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("Allowances", (it) => {
     })
   )
 
-  it.effect("comes after 400 and 404", () =>
+  it.effect("an exceeded allowance is reported after 400 and 404", () =>
     Effect.gen(function* () {
       yield* limited({ daily: 0 })
       errorOf(yield* post({ input: "" }), 400)

@@ -26,7 +26,7 @@ const statusWith = (url: string, headers: ReadonlyArray<string>) =>
 
 /** Specification, chapter Authentication. */
 layer(TestApp.layer(), { excludeTestServices: true })("Authentication", (it) => {
-  it.effect("lets a key act as the user it was given to", () =>
+  it.effect("a key acts as the user it was given to", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const model = yield* ScriptedModel
@@ -83,7 +83,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("Authentication", (it) => 
     })
   )
 
-  it.effect("takes the scheme in any case, and only one header", () =>
+  it.effect("the authorization scheme may have any case, and only one header is accepted", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const bearer = (scheme: string) => ["authorization", `${scheme} ${app.alice.key}`]
@@ -125,7 +125,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("Authentication", (it) => 
 layer(TestApp.layer({ http: { openapiPublic: true } }), { excludeTestServices: true })(
   "an open description",
   (it) => {
-    it.effect("needs no key, and nothing else is opened by it", () =>
+    it.effect("an open description needs no key, and nothing else is opened by it", () =>
       Effect.gen(function* () {
         const app = yield* TestApp
         assert.strictEqual((yield* call(`${app.url}/openapi.json`, {})).status, 200)

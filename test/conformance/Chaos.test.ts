@@ -229,7 +229,7 @@ layer(app, { excludeTestServices: true })("providers that fail at random", (it) 
     })
   )
 
-  it.effect("are left alone when all fail, and asked again by the next request when they are well", () =>
+  it.effect("failing providers are spared while all fail, and asked again when they are well", () =>
     Effect.gen(function* () {
       const { servers } = yield* Providers
       const { health } = yield* Router

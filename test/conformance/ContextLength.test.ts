@@ -39,7 +39,7 @@ const english = textSamples["English"] ?? ""
 layer(TestApp.layer(), { excludeTestServices: true })(
   "a prompt that the model server finds too long",
   (it) => {
-    it.effect("is sent again once without the oldest turns", () =>
+    it.effect("a prompt that the server finds too long is sent again once without the oldest turns", () =>
       Effect.gen(function* () {
         const model = yield* ScriptedModel
         yield* model.next(says("ok"), says("ok"), says("ok"))
@@ -63,7 +63,7 @@ layer(TestApp.layer(), { excludeTestServices: true })(
       })
     )
 
-    it.effect("is shortened to the context that the server states", () =>
+    it.effect("a prompt that the server finds too long is shortened to the context that it states", () =>
       Effect.gen(function* () {
         const model = yield* ScriptedModel
         yield* model.change({ contextWindow: 100_000, maxOutputTokens: 8_000 })
@@ -79,7 +79,7 @@ layer(TestApp.layer(), { excludeTestServices: true })(
       })
     )
 
-    it.effect("is a 400 that says so where nothing can be left out", () =>
+    it.effect("a prompt that the server finds too long is a 400 where nothing can be left out", () =>
       Effect.gen(function* () {
         const model = yield* ScriptedModel
         const before = (yield* model.asked).length
@@ -93,7 +93,7 @@ layer(TestApp.layer(), { excludeTestServices: true })(
       })
     )
 
-    it.effect("is a 400 that says so where the shorter prompt is too long as well, in a stream too", () =>
+    it.effect("a prompt that stays too long is a 400, in a stream too", () =>
       Effect.gen(function* () {
         const model = yield* ScriptedModel
         const before = (yield* model.asked).length
@@ -104,7 +104,7 @@ layer(TestApp.layer(), { excludeTestServices: true })(
       })
     )
 
-    it.effect("is answered by a model with more room", () =>
+    it.effect("a prompt that the server finds too long is answered by a model with more room", () =>
       Effect.gen(function* () {
         const model = yield* ScriptedModel
         yield* model.next(tooLong(), says("ok"))

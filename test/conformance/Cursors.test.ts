@@ -40,7 +40,7 @@ HttpApi.reflect(AdminApi, options)
 HttpApi.reflect(ConsoleApi, options)
 
 describe("`after` of a list", () => {
-  it("is an id that the list may have had, in every list that is in the order of ids", () => {
+  it("the cursor `after` is an id that the list may have had, in every list in the order of ids", () => {
     assert.isAtLeast(cursors.length, 20)
     for (const { accepts, name } of cursors) {
       assert.isTrue(accepts(orderedId), name)
@@ -50,7 +50,7 @@ describe("`after` of a list", () => {
 })
 
 layer(TestApp.layer(), { excludeTestServices: true })("an `after` that a list doesn't have", (it) => {
-  it.effect("gets one answer, which names the field and the remedy", () =>
+  it.effect("an unknown `after` gets one answer, which names the field and the remedy", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const made = yield* call(`${url}/openai/v1/conversations`, { method: "POST", key: alice.key, body: {} })
@@ -72,7 +72,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("an `after` that a list do
     })
   )
 
-  it.effect("goes on in lists in the order of ids if its entry was deleted meanwhile", () =>
+  it.effect("an `after` whose entry was deleted goes on in lists in the order of ids", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       for (const list of ["/v1/files", "/v1/projects", "/openai/v1/files", "/openai/v1/vector_stores"]) {

@@ -74,7 +74,7 @@ layer(app, { excludeTestServices: true })("the stream of an answer", (it) => {
     ["one write for the first, and one for all others", { raw: [events[0] ?? "", events.slice(1).join("")] }],
     ["writes that end within events and characters", { deltas, bytesPerWrite: 7 }],
     ["writes of several events and a part of the next", { raw: [events.join("")], bytesPerWrite: 1000 }]
-  ])("has the same events, numbered without a gap, where its model's server makes %s", ([, behaviour]) =>
+  ])("a stream has the same events, numbered without a gap, where the server makes %s", ([, behaviour]) =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       yield* (yield* Provider).script(behaviour)
@@ -103,7 +103,7 @@ layer(app, { excludeTestServices: true })("the stream of an answer", (it) => {
       { messages: [{ role: "user", content: "Hi" }] },
       /"delta":\{"content":("(?:[^"\\]|\\.)*")\}/g
     ]
-  ])("has the same text, piece by piece, on /openai/v1/%s", ([path, asked, delta]) =>
+  ])("a stream has the same text, piece by piece, on /openai/v1/%s", ([path, asked, delta]) =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       for (const behaviour of [{ deltas }, { raw: [events.join("")] }, { deltas, bytesPerWrite: 7 }]) {
@@ -119,7 +119,7 @@ layer(app, { excludeTestServices: true })("the stream of an answer", (it) => {
     })
   )
 
-  it.effect("holds its model's server back while its client doesn't read, and is whole when it does", () =>
+  it.effect("a stream holds its model's server back while its client doesn't read, and is whole then", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const server = yield* Provider

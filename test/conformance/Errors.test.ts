@@ -102,7 +102,7 @@ layer(TestApp.layer({ http: { bodyBytesMax, requestSeconds: 2, headersSeconds: 2
   )
 
   it.effect.each(["utf-8", '"UTF-8"', "utf8", "us-ascii"])(
-    "takes a body whose charset is UTF-8: %s",
+    "a body may declare the charset UTF-8: %s",
     (charset) =>
       Effect.gen(function* () {
         const app = yield* TestApp
@@ -170,7 +170,7 @@ layer(TestApp.layer({ http: { bodyBytesMax, requestSeconds: 2, headersSeconds: 2
     })
   )
 
-  it.effect("gives every response an id, and takes a client's where it is harmless", () =>
+  it.effect("every response has an id, the client's where that is harmless", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const idOf = (given: string) =>
@@ -195,7 +195,7 @@ layer(TestApp.layer({ http: { bodyBytesMax, requestSeconds: 2, headersSeconds: 2
     })
   )
 
-  it.effect("answers the probes without a key", () =>
+  it.effect("the probes answer without a key", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       assert.strictEqual((yield* call(`${app.url}/healthz`, {})).status, 200)
@@ -212,7 +212,7 @@ layer(TestApp.layer({ http: { bodyBytesMax, requestSeconds: 2, headersSeconds: 2
     })
   )
 
-  it.effect("says without a key what runs", () =>
+  it.effect("/version says without a key what runs", () =>
     Effect.gen(function* () {
       const reply = yield* call(`${(yield* TestApp).url}/version`, {})
       assert.deepStrictEqual(JSON.parse(reply.text), {
@@ -224,7 +224,7 @@ layer(TestApp.layer({ http: { bodyBytesMax, requestSeconds: 2, headersSeconds: 2
     })
   )
 
-  it.effect("has no CORS, and no way to override the method", () =>
+  it.effect("the service has no CORS, and no way to override the method", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const preflight = yield* call(`${app.url}/v1/responses`, {
@@ -246,7 +246,7 @@ layer(TestApp.layer({ http: { bodyBytesMax, requestSeconds: 2, headersSeconds: 2
 layer(TestApp.layerOn(TestDatabase.layerFailing), { excludeTestServices: true })(
   "a database that is away",
   (it) => {
-    it.effect("is 503 before the stream, in both deliveries, and the service recovers by itself", () =>
+    it.effect("an outage of the database is 503 before the stream, and the service recovers by itself", () =>
       Effect.gen(function* () {
         const app = yield* TestApp
         const model = yield* ScriptedModel

@@ -7,7 +7,7 @@ import { call, errorOf, eventsOf, framesOf, responseOf } from "../support/Wire.t
 
 /** Specification, chapter Events. */
 layer(TestApp.layer(), { excludeTestServices: true })("Events", (it) => {
-  it.effect("sends each event as `event: message`, one line of JSON and a blank line", () =>
+  it.effect("each event is sent as `event: message`, one line of JSON and a blank line", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const model = yield* ScriptedModel
@@ -40,7 +40,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("Events", (it) => {
     })
   )
 
-  it.effect("carries the text chunk of a delta in `delta`, whatever characters it has", () =>
+  it.effect("a delta carries its text chunk in `delta`, whatever characters it has", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const model = yield* ScriptedModel
@@ -65,7 +65,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("Events", (it) => {
     })
   )
 
-  it.effect("has one empty delta when the model says nothing, which the next turn leaves out", () =>
+  it.effect("a silent model's answer has one empty delta, which the next turn leaves out", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const model = yield* ScriptedModel
@@ -102,7 +102,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("Events", (it) => {
   )
 
   it.effect.each(["cut", "malformed", "idle_timeout", "in_stream", "no_finish"] as const)(
-    "ends with exactly one error event when the model fails after its first output: %s",
+    "a stream ends with exactly one error event when the model fails after its first output: %s",
     (reason) =>
       Effect.gen(function* () {
         const app = yield* TestApp
@@ -127,7 +127,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("Events", (it) => {
       })
   )
 
-  it.effect("ends with an error event when something dies inside, and tells nothing of it", () =>
+  it.effect("a stream ends with an error event after a defect, and shows nothing of it", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const model = yield* ScriptedModel
@@ -140,7 +140,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("Events", (it) => {
     })
   )
 
-  it.effect("answers a failure before the first output with an HTTP error, in both deliveries", () =>
+  it.effect("a failure before the first output is an HTTP error, in both deliveries", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const model = yield* ScriptedModel
@@ -155,7 +155,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("Events", (it) => {
     })
   )
 
-  it.effect("falls back to another model until the first output, and reports the one that answered", () =>
+  it.effect("a request falls back to another model until the first output, and reports which answered", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const model = yield* ScriptedModel
@@ -166,7 +166,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("Events", (it) => {
     })
   )
 
-  it.effect("gives the same response in the completed event as in the JSON delivery", () =>
+  it.effect("the completed event has the same response as the JSON delivery", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const model = yield* ScriptedModel
@@ -192,7 +192,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("Events", (it) => {
     })
   )
 
-  it.effect("sends no empty frame and no comment in a stream without silence", () =>
+  it.effect("a stream without silence has no empty frame and no comment", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const model = yield* ScriptedModel

@@ -24,7 +24,7 @@ const anchor = { "expires_after[anchor]": "created_at" }
 
 /** Wire contract, section 5. */
 layer(TestApp.layer(), { excludeTestServices: true })("An upload", (it) => {
-  it.effect("honors `expires_after`, and says when the file ends", () =>
+  it.effect("an upload honors `expires_after`, and says when the file ends", () =>
     Effect.gen(function* () {
       const ending = decodeFile((yield* post({ file, ...anchor, "expires_after[seconds]": "7200" })).text)
       assert.strictEqual(ending.expires_at, ending.created_at + 7_200)
@@ -35,7 +35,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("An upload", (it) => {
     })
   )
 
-  it.effect("whose `file` is a text is refused with the way in which curl sends files", () =>
+  it.effect("an upload whose `file` is a text is refused with the way in which curl sends files", () =>
     Effect.gen(function* () {
       const error = errorOf(yield* post({ file: "report.pdf" }), 400)
       assert.strictEqual(error.param, "file")
@@ -44,7 +44,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("An upload", (it) => {
     })
   )
 
-  it.effect("is listed by an empty `purpose` as if none was given", () =>
+  it.effect("an upload is listed by an empty `purpose` as if none was given", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const { id } = decodeFile((yield* post({ file, purpose: "fine-tune" })).text)

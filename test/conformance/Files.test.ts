@@ -372,7 +372,7 @@ layer(app, { excludeTestServices: true })("/v1/files", (it) => {
     })
   )
 
-  it.effect("are each user's own: to a stranger a file is like none, body and headers alike", () =>
+  it.effect("files are each user's own, and to a stranger a file is like none, body and headers alike", () =>
     Effect.gen(function* () {
       const { alice, bob } = yield* TestApp
       const { id } = yield* uploaded([file("mine")], alice)
@@ -392,7 +392,7 @@ layer(app, { excludeTestServices: true })("/v1/files", (it) => {
     })
   )
 
-  it.effect("need a key, before anything else is looked at", () =>
+  it.effect("the endpoints for files need a key, before anything else is looked at", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       for (const [method, path] of [
@@ -408,7 +408,7 @@ layer(app, { excludeTestServices: true })("/v1/files", (it) => {
     })
   )
 
-  it.effect("have no other methods, and no other ids", () =>
+  it.effect("the endpoints for files have no other methods, and no other ids", () =>
     Effect.gen(function* () {
       const wrong = yield* ask("PUT", "")
       assert.strictEqual(errorOf(wrong, 405).code, "method_not_allowed")

@@ -28,7 +28,7 @@ const lastTexts = Effect.gen(function* () {
 
 /** Specification, ContentItem and InputFile: a file uploaded before, in a message. */
 layer(TestApp.layer(), { excludeTestServices: true })("input_file", (it) => {
-  it.effect("brings the text of the file to the model, now and in later turns", () =>
+  it.effect("an input_file brings the text of the file to the model, now and in later turns", () =>
     Effect.gen(function* () {
       const { alice } = yield* TestApp
       const model = yield* ScriptedModel
@@ -59,7 +59,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("input_file", (it) => {
     })
   )
 
-  it.effect("cuts what the window doesn't hold, with a mark, and shares the room between files", () =>
+  it.effect("an input_file is cut to the window with a mark, and several files share the room", () =>
     Effect.gen(function* () {
       const { alice } = yield* TestApp
       const model = yield* ScriptedModel
@@ -76,7 +76,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("input_file", (it) => {
   )
 
   it.effect(
-    "brings the text of a file that is attached many times once, and never more than the window holds",
+    "an input_file that is attached many times is shown once, and never more of it than the window holds",
     () =>
       Effect.gen(function* () {
         const { alice } = yield* TestApp
@@ -101,7 +101,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("input_file", (it) => {
     { contextWindow: 4_096, characters: 9_000, shownMin: 4_000 },
     { contextWindow: 4_096, characters: 20_000, shownMin: 4_000 }
   ])(
-    "shows a follow-up question as much of a file as fits: $characters characters, $contextWindow tokens",
+    "an input_file is shown to a follow-up question as far as it fits: $characters characters, $contextWindow tokens",
     ({ characters, contextWindow, shownMin }) =>
       Effect.gen(function* () {
         const { alice } = yield* TestApp
@@ -138,7 +138,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("input_file", (it) => {
       ])
     },
     { name: "broken.pdf", bytes: new TextEncoder().encode("%PDF-1.7\nnothing of the kind") }
-  ])("answers 400, naming the part, for a file that can't be read: $name", ({ name, bytes }) =>
+  ])("an input_file that can't be read is a 400 that names the part: $name", ({ name, bytes }) =>
     Effect.gen(function* () {
       const { alice } = yield* TestApp
       const { id, status } = yield* upload(alice, name, bytes)
@@ -149,7 +149,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("input_file", (it) => {
     })
   )
 
-  it.effect("answers 400 file_not_found for another user's file, and for none, alike", () =>
+  it.effect("an input_file of another user and a missing one are a 400 file_not_found alike", () =>
     Effect.gen(function* () {
       const { alice, bob } = yield* TestApp
       const { id } = yield* upload(alice, "mine.txt", "mine")
@@ -160,7 +160,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("input_file", (it) => {
     })
   )
 
-  it.effect("answers 400 for an image, and says that images are not supported", () =>
+  it.effect("an input_image is a 400 that says that images are not supported", () =>
     Effect.gen(function* () {
       const { alice } = yield* TestApp
       const input = [
@@ -172,7 +172,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("input_file", (it) => {
     })
   )
 
-  it.effect("takes a file that comes along with instructions as data of the user", () =>
+  it.effect("an input_file that comes along with instructions is data of the user", () =>
     Effect.gen(function* () {
       const { alice } = yield* TestApp
       const model = yield* ScriptedModel
@@ -197,7 +197,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("input_file", (it) => {
     })
   )
 
-  it.effect("is what the AI SDK sends for a provider reference", () =>
+  it.effect("an input_file is what the AI SDK sends for a provider reference", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const model = yield* ScriptedModel

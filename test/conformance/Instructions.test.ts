@@ -74,7 +74,7 @@ const systemItem = { role: "system", content: "S0" }
 
 /** Wire contract, section 4b. */
 layer(TestApp.layer(), { excludeTestServices: true })("instructions", (it) => {
-  it.effect("of the first turn are kept, and stand once in the prompt when they are sent again", () =>
+  it.effect("the first turn's instructions are kept, and stand once in the prompt when sent again", () =>
     Effect.gen(function* () {
       const { conversation_id } = yield* answered(own, one)
       assert.deepStrictEqual(yield* askedSystem(), ["I1"])
@@ -110,7 +110,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("instructions", (it) => {
   )
 
   it.effect.each(["conversation", "conversation_id"])(
-    "of the first turn are kept by a conversation that a client created empty, named by %s",
+    "the first turn's instructions are kept by a conversation that was created empty, named by %s",
     (name) =>
       Effect.gen(function* () {
         const id = yield* created()
@@ -123,7 +123,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("instructions", (it) => {
       })
   )
 
-  it.effect("never erase the system message that a conversation was created with", () =>
+  it.effect("instructions never erase the system message that a conversation was created with", () =>
     Effect.gen(function* () {
       const id = yield* created([systemItem])
       yield* turns(own, { conversation_id: id }, [
@@ -162,7 +162,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("instructions", (it) => {
     })
   )
 
-  it.effect("of a first turn that failed are kept, and those of the next turn hold for that turn", () =>
+  it.effect("the instructions of a failed first turn are kept, and the next ones for their turn", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const model = yield* ScriptedModel
@@ -176,7 +176,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("instructions", (it) => {
     })
   )
 
-  it.effect("of the first of two turns that are sent at once are kept", () =>
+  it.effect("the instructions of the first of two concurrent turns are kept", () =>
     Effect.gen(function* () {
       const id = yield* created()
       const send = (fields: object) => answered(own, { conversation_id: id, ...fields })
@@ -188,7 +188,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("instructions", (it) => {
     })
   )
 
-  it.effect("of a turn that isn't stored aren't kept", () =>
+  it.effect("the instructions of a turn that isn't stored aren't kept", () =>
     Effect.gen(function* () {
       const id = yield* created()
       yield* turns(own, { conversation_id: id }, [
@@ -199,7 +199,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("instructions", (it) => {
     })
   )
 
-  it.effect("in the input of the first turn hold for that turn", () =>
+  it.effect("instructions in the input of the first turn hold for that turn", () =>
     Effect.gen(function* () {
       const input = [systemItem, { role: "user", content: "x" }]
       const { conversation_id } = yield* answered(own, { input })
@@ -208,7 +208,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("instructions", (it) => {
     })
   )
 
-  it.effect("of /openai/v1 hold for their response alone, in every branch", () =>
+  it.effect("the instructions of /openai/v1 hold for their response alone, in every branch", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { id } = yield* answered(profile, one)
@@ -233,7 +233,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("instructions", (it) => {
     })
   )
 
-  it.effect("of a background response and of a WebSocket aren't carried over", () =>
+  it.effect("the instructions of a background response and of a WebSocket aren't carried over", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const model = yield* ScriptedModel
@@ -252,7 +252,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("instructions", (it) => {
     })
   )
 
-  it.effect("of a compaction hold for it alone, in the place of what the conversation keeps", () =>
+  it.effect("the instructions of a compaction hold for it alone, in place of the conversation's", () =>
     Effect.gen(function* () {
       const conversation = yield* created([systemItem])
       const { id } = yield* answered(profile, { conversation: `conv_${conversation}` })

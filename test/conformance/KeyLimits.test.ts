@@ -43,7 +43,7 @@ layer(TestApp.layer({ usage: { waitSeconds: 0 } }), { excludeTestServices: true 
     it.effect.each([
       { limits: { dailyTokens: cost }, window: "daily" },
       { limits: { monthlyTokens: cost }, window: "monthly" }
-    ] as const)("of tokens is refused before a model is asked: $window", ({ limits, window }) =>
+    ] as const)("a key's limit of tokens is refused before a model is asked: $window", ({ limits, window }) =>
       Effect.gen(function* () {
         const { alice } = yield* TestApp
         const key = yield* newKey(limits)
@@ -79,7 +79,7 @@ layer(TestApp.layer({ usage: { waitSeconds: 0 } }), { excludeTestServices: true 
       })
     )
 
-    it.effect("of tokens that a running request holds asks for a retry soon", () =>
+    it.effect("a key's limit of tokens that a running request holds asks for a retry soon", () =>
       Effect.gen(function* () {
         const key = yield* newKey({ dailyTokens: 45 })
         const model = yield* ScriptedModel
@@ -99,7 +99,7 @@ layer(TestApp.layer({ usage: { waitSeconds: 0 } }), { excludeTestServices: true 
       })
     )
 
-    it.effect("bounds an answer, and the tighter one of key and user does", () =>
+    it.effect("a key's limit of tokens bounds an answer, and so does the user's if it is tighter", () =>
       Effect.gen(function* () {
         const { alice } = yield* TestApp
         const usage = yield* Usage
@@ -122,7 +122,7 @@ layer(TestApp.layer({ usage: { waitSeconds: 0 } }), { excludeTestServices: true 
       })
     )
 
-    it.effect("of requests a minute counts all requests of the key, and no others", () =>
+    it.effect("a key's limit of requests a minute counts all requests of the key, and no others", () =>
       Effect.gen(function* () {
         const { alice, url } = yield* TestApp
         const apiKeys = yield* ApiKeys

@@ -55,7 +55,7 @@ const lastTexts = Effect.gen(function* () {
 
 /** Specification, Conversation and project; wire contract, section 4. */
 layer(TestApp.layer(), { excludeTestServices: true })("an answer from a project's files", (it) => {
-  it.effect("shows the search before the text, and what the text cites, in both deliveries alike", () =>
+  it.effect("an answer from files shows its search before its text and citations", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       const { files, id } = yield* projectWith("pumps", { "pumps.md": pumps, "weights.txt": injection })
@@ -90,7 +90,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("an answer from a project'
     })
   )
 
-  it.effect("is cited by the demo model, which is given the passages as values", () =>
+  it.effect("an answer from files is cited by the demo model, which is given the passages as values", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       const { files, id } = yield* projectWith("demo", { "weights.txt": injection, "pumps.md": pumps })
@@ -107,7 +107,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("an answer from a project'
     })
   )
 
-  it.effect("is stored without the passages, so that none of them outlives its file", () =>
+  it.effect("an answer from files is stored without the passages, so that none outlives its file", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       const sql = yield* SqlClient.SqlClient
@@ -123,7 +123,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("an answer from a project'
     })
   )
 
-  it.effect("uses no file whose time is over", () =>
+  it.effect("an answer from files uses no file that has expired", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       const sql = yield* SqlClient.SqlClient
@@ -138,7 +138,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("an answer from a project'
     })
   )
 
-  it.effect("is made from passages that stand before the question, numbered and marked as data", () =>
+  it.effect("an answer from files has its passages before the question, numbered and marked as data", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       const { id } = yield* projectWith("weights", { "weights.txt": injection })
@@ -153,7 +153,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("an answer from a project'
   )
 
   it.effect(
-    "searches with what was asked before when the question says too little, and leaves old passages out",
+    "an answer from files searches with earlier questions when this one says too little, and leaves old passages out",
     () =>
       Effect.gen(function* () {
         const model = yield* ScriptedModel
@@ -178,7 +178,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("an answer from a project'
       })
   )
 
-  it.effect("cites by numbers that no earlier passage of the conversation has", () =>
+  it.effect("an answer from files cites by numbers that no earlier passage of the conversation has", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       const { files, id } = yield* projectWith("numbers", { "pumps.md": pumps, "weights.txt": injection })
@@ -220,7 +220,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("an answer from a project'
     })
   )
 
-  it.effect("says why nothing was found", () =>
+  it.effect("an answer from files says why nothing was found", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       const empty = yield* projectWith("empty", {})
@@ -244,7 +244,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("an answer from a project'
     })
   )
 
-  it.effect("forgets a file as soon as it is deleted", () =>
+  it.effect("an answer from files uses no deleted file", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const model = yield* ScriptedModel

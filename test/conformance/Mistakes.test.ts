@@ -28,7 +28,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A mistake in the body", (
     { body: '{"input": ["a"', place: "line 1, column 15, a comma or the closing bracket" },
     { body: '{"input": 01}', place: "line 1, column 11, a value" },
     { body: "{}}", place: "line 1, column 3, the end of the body" }
-  ])("in its JSON is told with its place, and without the text: $place", ({ body, place }) =>
+  ])("a mistake in the JSON is reported with its place, and without the text: $place", ({ body, place }) =>
     Effect.gen(function* () {
       const { code, message, param } = yield* refused(body)
       assert.deepStrictEqual([code, param], ["invalid_request", ""])
@@ -41,7 +41,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A mistake in the body", (
     { type: "custom_tool_call", entry: { type: "custom_tool_call", name: "secret", input: "secret" } },
     { type: "mcp_list_tools", entry: { type: "mcp_list_tools", tools: [] } },
     { type: "compaction", entry: { type: "compaction", content: null } }
-  ])("names an item's type that is not supported, and those that are: $type", ({ entry, type }) =>
+  ])("a wrong type of an item is named, and so are the supported ones: $type", ({ entry, type }) =>
     Effect.gen(function* () {
       const error = yield* refused({ input: [{ role: "user", content: "Hi" }, entry] })
       assert.strictEqual(error.param, "input[1].type")
@@ -56,7 +56,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A mistake in the body", (
     { part: { type: "refusal", refusal: "secret" }, remedy: "replay it as output_text" },
     { part: { type: "input_image", image_url: "secret" }, remedy: "images are not supported" },
     { part: { type: "computer_screenshot" }, remedy: "not supported. Parts are input_text" }
-  ])("names a part's type that is not supported, and what to do instead: $part.type", ({ part, remedy }) =>
+  ])("a wrong type of a part is named with the remedy: $part.type", ({ part, remedy }) =>
     Effect.gen(function* () {
       const error = yield* refused(item([{ type: "input_text", text: "a" }, part]))
       assert.strictEqual(error.param, "input[0].content[1]")
@@ -66,7 +66,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A mistake in the body", (
     })
   )
 
-  it.effect("names no type that is not a plain word", () =>
+  it.effect("a type that is not a plain word is not named", () =>
     Effect.gen(function* () {
       for (const type of ["<script>", "a b", "x".repeat(65), "é"]) {
         assert.notInclude((yield* refused(item([{ type }]))).message, type)
@@ -75,7 +75,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A mistake in the body", (
     })
   )
 
-  it.effect("of a file sent inline says that only uploaded files can be named", () =>
+  it.effect("an inline file is refused with the way to upload it", () =>
     Effect.gen(function* () {
       const error = yield* refused(item([{ type: "input_file", filename: "a.pdf", file_data: "secret" }]))
       assert.strictEqual(error.param, "input[0].content[0].file_id")
@@ -83,7 +83,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A mistake in the body", (
     })
   )
 
-  it.effect.each(["messages", "prompt", "imput"])("that sends `%s` is pointed to `input`", (name) =>
+  it.effect.each(["messages", "prompt", "imput"])("a body with `%s` is pointed to `input`", (name) =>
     Effect.gen(function* () {
       const error = yield* refused({ [name]: [{ role: "user", content: "secret" }] })
       assert.strictEqual(error.param, "input")
@@ -91,7 +91,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A mistake in the body", (
     })
   )
 
-  it.effect("that is ignored is named in a header, with the field that may have been meant", () =>
+  it.effect("an ignored field is named in a header, with the field that may have been meant", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* model.next(says("ok"), says("ok"), says("ok"))
@@ -126,7 +126,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A mistake in the body", (
     [{ tools: [{ type: "function" }], text: { format: { type: "json_schema" } } }, "tools, text.format"],
     [{ reasoning: { effort: "low", ["bad\r\nname"]: 1 } }, "reasoning.effort, reasoning.?"],
     [{ text: "plain", metadata: { secret: "word" } }, "text, metadata"]
-  ] as const)("that is ignored within an object is named with it: %j", ([fields, named]) =>
+  ] as const)("an ignored field within an object is named with it: %j", ([fields, named]) =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* model.next(says("ok"))
@@ -136,7 +136,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A mistake in the body", (
     })
   )
 
-  it.effect("that is ignored a thousand times makes no long header, and no prototype", () =>
+  it.effect("a thousand ignored fields make no long header, and no prototype", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* model.next(says("ok"))

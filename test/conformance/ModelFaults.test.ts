@@ -59,7 +59,7 @@ layer(app, { excludeTestServices: true })("A model server that fails", (it) => {
   it.effect.each<readonly [string, MockBehaviour, boolean]>([
     ["is refused with a 500", { status: 500 }, false],
     ["is cut in the middle", { cutAt: 2 }, true]
-  ])("on one user's prompts, each of which %s, answers every request of another user", ([, fault, stream]) =>
+  ])("a server that fails on a user's prompts, each of which %s, answers other users", ([, fault, stream]) =>
     Effect.gen(function* () {
       const { alice, bob } = yield* TestApp
       responseOf(yield* post(bob, {}))
@@ -77,7 +77,7 @@ layer(app, { excludeTestServices: true })("A model server that fails", (it) => {
     })
   )
 
-  it.effect("on every prompt of the only user who asks is asked all the same by the next user", () =>
+  it.effect("a server that failed on every prompt of the only user is asked by the next user", () =>
     Effect.gen(function* () {
       const { alice, bob } = yield* TestApp
       const failing = Array.from({ length: 2 * failuresMax }, () => post(alice, { cutAt: "headers" }))
@@ -92,7 +92,7 @@ layer(app, { excludeTestServices: true })("A model server that fails", (it) => {
     [{ cutAt: "headers" }, "generation_failed", "1"],
     [{ status: 429, headers: { "retry-after": "30" } }, "model_overloaded", "30"],
     [{ status: 429 }, "model_overloaded", "5"]
-  ])("and may answer later (%j) is a 500 with Retry-After", ([behaviour, code, seconds]) =>
+  ])("a server that may answer later (%j) is a 500 with Retry-After", ([behaviour, code, seconds]) =>
     Effect.gen(function* () {
       const { alice } = yield* TestApp
       const reply = yield* post(alice, behaviour)
@@ -114,7 +114,7 @@ layer(app, { excludeTestServices: true })("A model server that fails", (it) => {
     { status: 400, errorBody: JSON.stringify([{ error: { message: "API key not valid, secret." } }]) },
     { status: 400, errorBody: JSON.stringify({ error: { message: "Unsupported parameter: 'secret'" } }) },
     { raw: [JSON.stringify({ detail: "Unauthorized" })] }
-  ])("and refuses the operator's key or model (%j) is a 500 that isn't worth a repetition", (behaviour) =>
+  ])("a server that refuses the operator's key or model (%j) is a 500 without a retry", (behaviour) =>
     Effect.gen(function* () {
       const { alice } = yield* TestApp
       const reply = yield* post(alice, behaviour)
@@ -136,7 +136,7 @@ layer(app, { excludeTestServices: true })("A model server that fails", (it) => {
       { status: 400, errorBody: JSON.stringify({ error: { message: "Content Exists Risk" } }) },
       /by its policy/
     ]
-  ])("and refuses what the request asks for (%j) is a 400", ([behaviour, expected]) =>
+  ])("a server that refuses what the request asks for (%j) is a 400", ([behaviour, expected]) =>
     Effect.gen(function* () {
       const { alice } = yield* TestApp
       const reply = yield* post(alice, behaviour)

@@ -28,16 +28,16 @@ const keysAt = (value: unknown, ...path: ReadonlyArray<string>): ReadonlyArray<s
 
 /** Specification, GET /openapi.json and Versioning. */
 describe("the published description", () => {
-  it("is what it was: a change of the interface has to be meant (update with `npm test -- -u`)", async () => {
+  it("the description is what it was: a change of the interface has to be meant (update with `npm test -- -u`)", async () => {
     await expect(`${JSON.stringify(openApiDocument, null, 2)}\n`).toMatchFileSnapshot("openapi.golden.json")
   })
 
-  it("is OpenAPI 3.1, version 1.0.0", () => {
+  it("the description is OpenAPI 3.1, version 1.0.0", () => {
     assert.match(String(at(openApiDocument, "openapi")), /^3\.1\./)
     assert.strictEqual(at(openApiDocument, "info", "version"), "1.0.0")
   })
 
-  it("describes every endpoint and every error, and nothing of the operator's side", () => {
+  it("the description has every endpoint and every error, and nothing of the operator's side", () => {
     assert.sameMembers(
       [...keysAt(openApiDocument, "paths")],
       [
@@ -80,13 +80,13 @@ describe("the published description", () => {
     }
   })
 
-  it("names its server, its license and what may happen to any request", () => {
+  it("the description names its server, its license and what may happen to any request", () => {
     assert.deepStrictEqual(at(openApiDocument, "servers"), [{ url: "/", description: "This service." }])
     assert.strictEqual(at(openApiDocument, "info", "license", "identifier"), "MIT")
     assert.match(String(at(openApiDocument, "info", "description")), /417.*431/)
   })
 
-  it("describes the refusals of a body for the operations that have one", () => {
+  it("the description has the refusals of a body for the operations that have one", () => {
     for (const path of keysAt(openApiDocument, "paths")) {
       for (const method of keysAt(openApiDocument, "paths", path)) {
         const statuses = keysAt(openApiDocument, "paths", path, method, "responses")
@@ -98,7 +98,7 @@ describe("the published description", () => {
     }
   })
 
-  it("has the lengths and formats that a request must keep", () => {
+  it("the description has the lengths and formats that a request must keep", () => {
     const properties = (schema: string) => at(openApiDocument, "components", "schemas", schema, "properties")
     const has = (value: unknown, part: object) => {
       const text = JSON.stringify(value)
@@ -120,7 +120,7 @@ describe("the published description", () => {
     assert.include(JSON.stringify(prefixed), '"pattern":"^(?:resp_|')
   })
 
-  it("declares for each operation the statuses that it has", () => {
+  it("the description declares for each operation the statuses that it has", () => {
     const profile = openApiDocumentOf(OpenApi.fromApi(OpenAiApi))
     const statusesOf = (document: unknown, method: string, path: string) =>
       keysAt(document, "paths", path, method, "responses").join(" ")
@@ -144,7 +144,7 @@ describe("the published description", () => {
     }
   })
 
-  it("describes the headers of a download", () => {
+  it("the description has the headers of a download", () => {
     const download = ["paths", "/v1/files/{file_id}/content", "get", "responses"] as const
     const headersOf = (status: string) => [...keysAt(openApiDocument, ...download, status, "headers")]
     const whole = ["etag", "last-modified", "accept-ranges", "content-disposition", "content-length"]
@@ -154,7 +154,7 @@ describe("the published description", () => {
     assert.include(headersOf("416"), "content-range")
   })
 
-  it("describes the upload as a form, and the download as bytes that may come in part", () => {
+  it("the description has the upload as a form, and the download as bytes that may come in part", () => {
     const upload = at(openApiDocument, "paths", "/v1/files", "post")
     assert.deepStrictEqual([...keysAt(upload, "requestBody", "content")], ["multipart/form-data"])
     const download = ["paths", "/v1/files/{file_id}/content", "get", "responses"] as const
@@ -165,7 +165,7 @@ describe("the published description", () => {
     assert.includeMembers([...keysAt(openApiDocument, ...download)], ["206", "304", "416"])
   })
 
-  it("needs a key for every operation", () => {
+  it("the description needs a key for every operation", () => {
     for (const path of keysAt(openApiDocument, "paths")) {
       for (const method of keysAt(openApiDocument, "paths", path)) {
         assert.deepStrictEqual(at(openApiDocument, "paths", path, method, "security"), [{ bearer: [] }])
@@ -173,7 +173,7 @@ describe("the published description", () => {
     }
   })
 
-  it("has no dangling reference, no name twice, and nothing of the framework", () => {
+  it("the description has no dangling reference, no name twice, and nothing of the framework", () => {
     const names = new Set(keysAt(openApiDocument, "components", "schemas"))
     for (const reference of references(openApiDocument)) {
       assert.isDefined(at(openApiDocument, ...reference.split("/").slice(1)), reference)
@@ -182,7 +182,7 @@ describe("the published description", () => {
     assert.notInclude(JSON.stringify(openApiDocument), "effect")
   })
 
-  it("describes the headers of every response", () => {
+  it("the description has the headers of every response", () => {
     for (const path of keysAt(openApiDocument, "paths")) {
       for (const method of keysAt(openApiDocument, "paths", path)) {
         const responses = ["paths", path, method, "responses"] as const
@@ -205,7 +205,7 @@ describe("the published description", () => {
     assert.include([...keysAt(openApiDocument, ...create)], "x-conversation-id")
   })
 
-  it("says of every response what it is, and not only what its schema is called", () => {
+  it("the description says of every response what it is", () => {
     for (const path of keysAt(openApiDocument, "paths")) {
       for (const method of keysAt(openApiDocument, "paths", path)) {
         const responses = ["paths", path, method, "responses"] as const
@@ -217,7 +217,7 @@ describe("the published description", () => {
     }
   })
 
-  it("leaves room for fields that come later", () => {
+  it("the description leaves room for fields that come later", () => {
     assert.notInclude(JSON.stringify(openApiDocument), '"additionalProperties":false')
   })
 })

@@ -154,7 +154,7 @@ layer(planned, { excludeTestServices: true })("plans", (it) => {
     })
   )
 
-  it.effect("that nobody defined forbid everything, and say so", () =>
+  it.effect("an undefined plan forbids everything, and says so", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* sql`UPDATE organizations SET plan = 'gone' WHERE name = ${"alice's"}`
@@ -410,7 +410,7 @@ layer(
   }),
   { excludeTestServices: true }
 )("a licence", (it) => {
-  it.effect("forbids what it doesn't have, and is named where the plan forbids it, too", () =>
+  it.effect("a license forbids what it doesn't have, and is named where the plan forbids it, too", () =>
     Effect.gen(function* () {
       yield* givePlan("default")
       assert.strictEqual((yield* answered()).model, "scripted-1")
@@ -430,7 +430,7 @@ layer(
     })
   )
 
-  it.effect("bounds models and tools together with the plan", () =>
+  it.effect("a license bounds models and tools together with the plan", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* givePlan("second")
@@ -456,7 +456,7 @@ layer(
     })
   )
 
-  it.effect("bounds how many users and organizations there are, exactly", () =>
+  it.effect("a license bounds exactly how many users and organizations there are", () =>
     Effect.gen(function* () {
       const { bob, url } = yield* TestApp
       const made = (path: string, bodies: ReadonlyArray<object>) =>
@@ -510,7 +510,7 @@ layer(
 layer(licensedApp({}, { endsAtSeconds: Date.UTC(2026, 1, 1) / 1000 }), { excludeTestServices: true })(
   "a licence that has ended",
   (it) => {
-    it.effect("forbids every operation, says since when, and keeps no files from their owner", () =>
+    it.effect("an ended license forbids every operation, says since when, and keeps files readable", () =>
       Effect.gen(function* () {
         const { alice, url } = yield* TestApp
         assert.deepStrictEqual(yield* denied(), {

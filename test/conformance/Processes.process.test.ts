@@ -162,7 +162,7 @@ layer(processLayer(), { excludeTestServices: true })("three processes on one dat
 
 layer(processLayer(), { excludeTestServices: true })("three processes, of which one dies", (it) => {
   it.effect(
-    "have correct books after what the dead one held has lapsed",
+    "the accounts are correct after the leases and reservations of a killed process have expired",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient

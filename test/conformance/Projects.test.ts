@@ -60,7 +60,7 @@ const found = Effect.fnUntraced(function* ({ id }: TestUser, projectId: ProjectI
 
 /** Specification: POST /v1/responses, rule 3; Authentication, rule 6. */
 layer(TestApp.layer(), { excludeTestServices: true })("A request that names a project", (it) => {
-  it.effect("is for its members only, whatever their role, and from the moment on when they are", () =>
+  it.effect("a project is for its members only, whatever their role, from that moment on", () =>
     Effect.gen(function* () {
       const { alice, bob } = yield* TestApp
       const projects = yield* Projects
@@ -85,7 +85,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A request that names a pr
     })
   )
 
-  it.effect("that doesn't exist is told so, also beside one that does", () =>
+  it.effect("a project that doesn't exist is reported, also beside one that does", () =>
     Effect.gen(function* () {
       const { alice } = yield* TestApp
       const projects = yield* Projects
@@ -100,7 +100,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A request that names a pr
     })
   )
 
-  it.effect("is judged before anything else of it is looked up", () =>
+  it.effect("a project is checked before anything else of the request is looked up", () =>
     Effect.gen(function* () {
       const { alice, bob, url } = yield* TestApp
       const projects = yield* Projects
@@ -120,7 +120,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A request that names a pr
     })
   )
 
-  it.effect("finds nothing of a file from the moment on when that is deleted", () =>
+  it.effect("a project finds nothing of a file from the moment of its deletion", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const projects = yield* Projects

@@ -63,7 +63,7 @@ const useTools = Effect.flatMap(ScriptedModel, (model) =>
 )
 
 layer(TestApp.layer(), { excludeTestServices: true })("what a model thinks", (it) => {
-  it.effect("goes back in the next round and in later turns, in its place", () =>
+  it.effect("reasoning goes back in the next round and in later turns, in its place", () =>
     Effect.gen(function* () {
       yield* useTools
       const model = yield* ScriptedModel
@@ -94,7 +94,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("what a model thinks", (it
     })
   )
 
-  it.effect("goes back with calls that the client runs, whose results come in a later turn", () =>
+  it.effect("reasoning goes back with calls that the client runs, whose results come later", () =>
     Effect.gen(function* () {
       yield* useTools
       const model = yield* ScriptedModel
@@ -120,7 +120,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("what a model thinks", (it
     })
   )
 
-  it.effect("is shown on /openai/v1, streamed and whole, and leaves no trace on /v1", () =>
+  it.effect("reasoning is shown on /openai/v1, streamed and whole, and not on /v1", () =>
     Effect.gen(function* () {
       yield* useTools
       const model = yield* ScriptedModel
@@ -188,7 +188,7 @@ const round = ["first", "", "call a"]
 layer(TestApp.layer({ models: { reasoning: "turn" } }), { excludeTestServices: true })(
   "what a model thinks, if only for the turn",
   (it) => {
-    it.effect("is shown and goes back, and isn't stored", () =>
+    it.effect("reasoning for the turn only is shown and goes back, and isn't stored", () =>
       Effect.gen(function* () {
         assert.deepStrictEqual(yield* answered, { shown: 1, went: [round], stored: 0 })
       })
@@ -199,7 +199,7 @@ layer(TestApp.layer({ models: { reasoning: "turn" } }), { excludeTestServices: t
 layer(TestApp.layer({ models: { reasoning: "off" } }), { excludeTestServices: true })(
   "what a model thinks, if not at all",
   (it) => {
-    it.effect("goes back while the answer is made, and is neither shown nor stored", () =>
+    it.effect("disabled reasoning goes back while the answer is made, and is neither shown nor stored", () =>
       Effect.gen(function* () {
         assert.deepStrictEqual(yield* answered, { shown: 0, went: [round], stored: 0 })
       })
@@ -210,7 +210,7 @@ layer(TestApp.layer({ models: { reasoning: "off" } }), { excludeTestServices: tr
 layer(TestApp.layer({ models: { reasoningOnV1: "shown" } }), { excludeTestServices: true })(
   "what a model thinks, if it is shown on /v1",
   (it) => {
-    it.effect("is an item of the output, whole, streamed and in the conversation, and no event more", () =>
+    it.effect("reasoning on /v1 is an item of the output, streamed and stored, without a new event", () =>
       Effect.gen(function* () {
         yield* useTools
         const model = yield* ScriptedModel

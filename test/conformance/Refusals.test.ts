@@ -51,7 +51,7 @@ layer(TestApp.layer({ http: { bodyBytesMax } }), { excludeTestServices: true })(
     { method: "GET", path: "/v1/files/x/contents", says: /\/v1\/files\/\{file_id\}\/content/ },
     { method: "GET", path: "/swagger.json", says: /GET \/openapi\.json/ },
     { method: "GET", path: "/nothing", says: /The endpoints are/ }
-  ])("of $method $path names it and points to the right one", ({ method, path, says }) =>
+  ])("a refusal of $method $path names it and points to the right one", ({ method, path, says }) =>
     Effect.gen(function* () {
       const error = errorOf(yield* ask(method, path), 404)
       assert.strictEqual(error.code, "route_not_found")
@@ -60,7 +60,7 @@ layer(TestApp.layer({ http: { bodyBytesMax } }), { excludeTestServices: true })(
     })
   )
 
-  it.effect("shows of a strange or long path only what a path may have, and no query", () =>
+  it.effect("a refusal shows of a strange or long path only what a path may have, and no query", () =>
     Effect.gen(function* () {
       const { message } = errorOf(yield* ask("GET", `/v1/<script>'${"x".repeat(5_000)}?secret`), 404)
       assert.isBelow(message.length, 300)
@@ -68,7 +68,7 @@ layer(TestApp.layer({ http: { bodyBytesMax } }), { excludeTestServices: true })(
     })
   )
 
-  it.effect("of a wrong method names the methods that there are, HEAD with GET", () =>
+  it.effect("a refusal of a wrong method names the methods that there are, HEAD with GET", () =>
     Effect.gen(function* () {
       const reply = yield* ask("GET", "/v1/responses")
       assert.include(errorOf(reply, 405).message, "`/v1/responses` doesn't have the method GET. It has POST.")
@@ -78,7 +78,7 @@ layer(TestApp.layer({ http: { bodyBytesMax } }), { excludeTestServices: true })(
     })
   )
 
-  it.effect("of a key that is sent in another way says how to send it, and does not repeat it", () =>
+  it.effect("a refusal of a misplaced key says how to send it, and does not repeat it", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const told = (headers: Record<string, string>) =>
@@ -100,7 +100,7 @@ layer(TestApp.layer({ http: { bodyBytesMax } }), { excludeTestServices: true })(
     })
   )
 
-  it.effect("comes at once for a body that is announced as too long, and asks for none of it", () =>
+  it.effect("a refusal comes at once for a body that is announced as too long, and reads none of it", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       for (const expect of ["", "expect: 100-continue\r\n"]) {
@@ -117,7 +117,7 @@ layer(TestApp.layer({ http: { bodyBytesMax } }), { excludeTestServices: true })(
   )
 
   it.effect(
-    "doesn't come where a client waits to be asked for its body, in the one version of HTTP that knows it",
+    "a client that waits to be asked for its body gets 100 Continue in the one version of HTTP that knows it",
     () =>
       Effect.gen(function* () {
         const { alice, url } = yield* TestApp
@@ -139,7 +139,7 @@ layer(TestApp.layer({ http: { bodyBytesMax } }), { excludeTestServices: true })(
       }).pipe(Effect.scoped)
   )
 
-  it.effect("comes at once for a body that does not say that it is JSON", () =>
+  it.effect("a refusal comes at once for a body that does not say that it is JSON", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       for (const [type, says] of [
@@ -159,7 +159,7 @@ layer(TestApp.layer({ http: { bodyBytesMax } }), { excludeTestServices: true })(
     }).pipe(Effect.scoped)
   )
 
-  it.effect("of an upload that is no form says so, with and without a trailing slash", () =>
+  it.effect("a refusal of an upload that is no form says so, with and without a trailing slash", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       for (const path of ["/v1/files", "/v1/files/"]) {
@@ -169,7 +169,7 @@ layer(TestApp.layer({ http: { bodyBytesMax } }), { excludeTestServices: true })(
     })
   )
 
-  it.effect("is kept by no cache, and neither is any other JSON", () =>
+  it.effect("a refusal is kept by no cache, and neither is any other JSON", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const model = yield* ScriptedModel

@@ -38,7 +38,7 @@ const system = (text: string): ModelMessage => ({ role: "system", text })
 
 /** Specification, chapter Endpoints: POST /v1/responses, and its resources. */
 layer(TestApp.layer(), { excludeTestServices: true })("POST /v1/responses", (it) => {
-  it.effect("answers one JSON document when `stream` is false", () =>
+  it.effect("a response is one JSON document when `stream` is false", () =>
     Effect.gen(function* () {
       const { response, reply } = yield* answered({
         input: "Hi",
@@ -71,7 +71,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /v1/responses", (it)
     { stream: null, accept: "application/json", events: false },
     { stream: true, accept: "application/json", events: true },
     { stream: false, accept: "text/event-stream", events: false }
-  ])("chooses the delivery: %o", ({ stream, accept, events }) =>
+  ])("a response is delivered as chosen: %o", ({ stream, accept, events }) =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* model.next(says("ok"))
@@ -84,7 +84,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /v1/responses", (it)
   )
 
   it.effect(
-    "answers JSON to the AI SDK, which omits `stream` when it wants that, and streams when it says so",
+    "a response to the AI SDK is JSON when the request omits `stream`, and a stream when it says so",
     () =>
       Effect.gen(function* () {
         const model = yield* ScriptedModel
@@ -98,7 +98,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /v1/responses", (it)
   )
 
   it.effect.each(["my app (not ai-sdk)", "x (ai-sdk/1.0)", "not-ai-sdk/1.0", "ai-sdk-like app"])(
-    "streams to a client whose `User-Agent` names the AI SDK as no product: %s",
+    "a response streams to a client whose `User-Agent` names the AI SDK as no product: %s",
     (agent) =>
       Effect.gen(function* () {
         const model = yield* ScriptedModel
@@ -120,14 +120,14 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /v1/responses", (it)
       metadata: {},
       foo: 1
     }
-  ])("ignores the model and unknown fields (%#)", (extra) =>
+  ])("a response ignores the model and unknown fields (%#)", (extra) =>
     Effect.gen(function* () {
       const { response } = yield* answered({ input: "Hi", ...extra })
       assert.strictEqual(response.model, "scripted-1")
     })
   )
 
-  it.effect("passes the message, its parts and its roles on to the model", () =>
+  it.effect("a response passes the message, its parts and its roles on to the model", () =>
     Effect.gen(function* () {
       const { messages } = yield* answered({
         instructions: "One.",
@@ -167,7 +167,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /v1/responses", (it)
     })
   )
 
-  it.effect("refuses what the assistant put out in an item that isn't the assistant's", () =>
+  it.effect("a request with assistant output in an item of another role is refused", () =>
     Effect.gen(function* () {
       const content = [
         { type: "input_text", text: "a" },
@@ -181,7 +181,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /v1/responses", (it)
     })
   )
 
-  it.effect("refuses replayed texts that can't be stored, and says in which field they are", () =>
+  it.effect("a request with replayed texts that can't be stored is refused by the field", () =>
     Effect.gen(function* () {
       for (const [field, item] of [
         ["output", { type: "mcp_call", name: "n", arguments: "{}", output: "a\0" }],
@@ -194,7 +194,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /v1/responses", (it)
     })
   )
 
-  it.effect("clamps max_output_tokens silently to the model's maximum, and uses it when none is given", () =>
+  it.effect("the max_output_tokens are clamped silently to the model's maximum, which is the default", () =>
     Effect.gen(function* () {
       const over = yield* answered({ input: "Hi", max_output_tokens: 1_000_000 })
       assert.strictEqual(over.request.maxOutputTokens, 500)
@@ -208,7 +208,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /v1/responses", (it)
     })
   )
 
-  it.effect("says why a text was cut by the bound, and keeps the status", () =>
+  it.effect("a response says why a text was cut by the bound, and keeps the status", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* model.next(Stream.make(text("cut"), finish("length")))
@@ -218,7 +218,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /v1/responses", (it)
     })
   )
 
-  it.effect("cuts an answer whose model heeds no bound, and says so", () =>
+  it.effect("a response cuts an answer whose model heeds no bound, and says so", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       const words = Array.from({ length: 6 }, () => "word ")
@@ -242,7 +242,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /v1/responses", (it)
     })
   )
 
-  it.effect("creates a conversation for a stateless request, which the next request may go on with", () =>
+  it.effect("a response to a stateless request creates a conversation, which can be continued", () =>
     Effect.gen(function* () {
       const first = yield* answered({ input: "one" })
       const second = yield* answered({ input: "two", conversation_id: first.response.conversation_id })
@@ -255,7 +255,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /v1/responses", (it)
   )
 
   it.effect(
-    "keeps the instructions of a new conversation, and those of a later turn for that turn only",
+    "a conversation keeps its first instructions, and uses those of a later turn for that turn only",
     () =>
       Effect.gen(function* () {
         const first = yield* answered({ input: "one", instructions: "Stay." })
@@ -268,7 +268,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /v1/responses", (it)
       })
   )
 
-  it.effect("goes on with a conversation by every name that clients have for it", () =>
+  it.effect("a conversation is continued by every name that clients have for it", () =>
     Effect.gen(function* () {
       const first = yield* answered({ input: "one" })
       const id = first.response.conversation_id
@@ -286,7 +286,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /v1/responses", (it)
     })
   )
 
-  it.effect("puts the item in the place of a reference to it", () =>
+  it.effect("a reference to an item is replaced by the item", () =>
     Effect.gen(function* () {
       const first = yield* answered({ input: "one" })
       const item = first.response.output[0]!
@@ -302,7 +302,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /v1/responses", (it)
     })
   )
 
-  it.effect("puts an item that is referred to many times into the prompt once", () =>
+  it.effect("an item that is referred to many times is in the prompt once", () =>
     Effect.gen(function* () {
       const first = yield* answered({ input: "one" })
       const { id } = first.response.output[0]!
@@ -313,7 +313,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /v1/responses", (it)
     })
   )
 
-  it.effect("doesn't repeat an item of the conversation that is continued, which is in its history", () =>
+  it.effect("a referenced item of the conversation's own history isn't repeated", () =>
     Effect.gen(function* () {
       const first = yield* answered({ input: "one" })
       const { id } = first.response.output[0]!
@@ -331,7 +331,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /v1/responses", (it)
     { name: "conversation", value: nobody },
     { name: "conversation", value: { id: nobody } },
     { name: "previous_response_id", value: nobody }
-  ])("answers 404 for a conversation that doesn't exist: $name (%#)", ({ name, value }) =>
+  ])("a conversation that doesn't exist is a 404: $name (%#)", ({ name, value }) =>
     Effect.gen(function* () {
       const error = errorOf(yield* post({ input: "Hi", [name]: value }), 404)
       assert.deepStrictEqual(error, {
@@ -346,7 +346,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /v1/responses", (it)
     })
   )
 
-  it.effect("hides everything of another user: conversation, response and items", () =>
+  it.effect("everything of another user is hidden: conversation, response and items", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const { response } = yield* answered({ input: "mine" })
@@ -365,7 +365,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /v1/responses", (it)
     })
   )
 
-  it.effect("answers 404 for a project, and 400 for a file, as long as there are none", () =>
+  it.effect("a missing project is a 404, and a missing file a 400", () =>
     Effect.gen(function* () {
       const project = errorOf(yield* post({ input: "Hi", project_id: nobody }), 404)
       assert.deepStrictEqual([project.code, project.param], ["project_not_found", "project_id"])
@@ -392,7 +392,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /v1/responses", (it)
     { input: [{ role: "assistant", content: "only an answer" }] },
     { input: [{ role: "system", content: "only instructions" }] },
     { input: [{ type: "function_call_output", output: "x" }] }
-  ])("answers 400 for an input without a message of the user (%#)", (body) =>
+  ])("an input without a message of the user is a 400 (%#)", (body) =>
     Effect.gen(function* () {
       const error = errorOf(yield* post(body), 400)
       assert.strictEqual(error.param, "input")
@@ -400,14 +400,14 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /v1/responses", (it)
     })
   )
 
-  it.effect("answers 400 for a message that no model's window holds", () =>
+  it.effect("a message that no model's window holds is a 400", () =>
     Effect.gen(function* () {
       const error = errorOf(yield* post({ input: "word ".repeat(10_000) }), 400)
       assert.deepStrictEqual([error.code, error.param], ["context_length_exceeded", "input"])
     })
   )
 
-  it.effect("checks the key first, then the body, then what the body names", () =>
+  it.effect("a request is checked for its key first, then its body, then what the body names", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const both = { input: 7, conversation_id: nobody }
@@ -421,7 +421,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /v1/responses", (it)
   )
 
   it.effect(
-    "cuts the oldest turns of a conversation that outgrows the window, and keeps the system message",
+    "a conversation that outgrows the window loses its oldest turns, and keeps its system message",
     () =>
       Effect.gen(function* () {
         const first = yield* answered({ input: "turn 0", instructions: "Stay." })
@@ -444,7 +444,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /v1/responses", (it)
     { size: "short", words: 2 },
     { size: "long", words: 800 }
   ])(
-    "keeps the $size instructions of a first turn that fails after its conversation was named",
+    "a conversation keeps the $size instructions of a first turn that fails after it was named",
     ({ words }) =>
       Effect.gen(function* () {
         const app = yield* TestApp
@@ -465,7 +465,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /v1/responses", (it)
 })
 
 layer(TestApp.layer(), { excludeTestServices: true })("a conversation that outgrows the best model", (it) => {
-  it.effect("goes on with a model that can hear all of it", () =>
+  it.effect("a conversation that outgrows the best model goes on with one that holds all of it", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* model.change({ contextWindow: 50_000, maxOutputTokens: 500 }, "scripted-2")

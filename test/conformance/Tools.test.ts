@@ -27,7 +27,7 @@ const useTools = Effect.flatMap(ScriptedModel, (model) =>
 
 /** Specification, Tools; wire contract, section 4. */
 layer(TestApp.layer(), { excludeTestServices: true })("tool calls", (it) => {
-  it.effect("are items, the same in both deliveries, between the texts around them", () =>
+  it.effect("tool calls are items, the same in both deliveries, between the texts around them", () =>
     Effect.gen(function* () {
       yield* useTools
       const model = yield* ScriptedModel
@@ -106,7 +106,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("tool calls", (it) => {
     })
   )
 
-  it.effect("are told to the model again in later turns, as calls", () =>
+  it.effect("tool calls are given to the model again in later turns, as calls", () =>
     Effect.gen(function* () {
       yield* useTools
       const model = yield* ScriptedModel
@@ -128,7 +128,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("tool calls", (it) => {
     })
   )
 
-  it.effect("of separate rounds are told again as separate rounds, also where they are referred to", () =>
+  it.effect("tool calls of separate rounds are given again as separate rounds, also by reference", () =>
     Effect.gen(function* () {
       yield* useTools
       const model = yield* ScriptedModel
@@ -155,7 +155,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("tool calls", (it) => {
     })
   )
 
-  it.effect("that a client made itself and replays reach the model, with their results", () =>
+  it.effect("tool calls that a client replays reach the model, with their results", () =>
     Effect.gen(function* () {
       yield* useTools
       const model = yield* ScriptedModel
@@ -196,7 +196,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("tool calls", (it) => {
     })
   )
 
-  it.effect("are offered only to models that can call", () =>
+  it.effect("tools are offered only to models that can call", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* useTools
@@ -227,7 +227,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("tool calls", (it) => {
 layer(TestApp.layer({ tools: { enabled: ["current_datetime"] } }), { excludeTestServices: true })(
   "an installation with few tools",
   (it) => {
-    it.effect("offers no other, and runs no other", () =>
+    it.effect("an installation with few tools offers no other, and runs no other", () =>
       Effect.gen(function* () {
         yield* useTools
         const model = yield* ScriptedModel

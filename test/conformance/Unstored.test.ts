@@ -30,7 +30,7 @@ const stored = Effect.gen(function* () {
 
 /** Wire contract, section 1: `store: false` is honored. */
 layer(TestApp.layer(), { excludeTestServices: true })("A request with `store: false`", (it) => {
-  it.effect("leaves no text, no turn and no conversation behind, and says so", () =>
+  it.effect("an unstored request leaves no text, no turn and no conversation, and says so", () =>
     Effect.gen(function* () {
       const { reply } = yield* answered(
         { input: "secret-question", instructions: "secret-instructions", store: false },
@@ -54,7 +54,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A request with `store: fa
     })
   )
 
-  it.effect("is counted in the usage records all the same", () =>
+  it.effect("an unstored request is counted in the usage records all the same", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { reply } = yield* answered({ input: "Hi", store: false })
@@ -68,7 +68,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A request with `store: fa
     })
   )
 
-  it.effect("streams with `store: false` in its first and in its last event", () =>
+  it.effect("an unstored request streams `store: false` in its first and in its last event", () =>
     Effect.gen(function* () {
       const { reply } = yield* answered({ input: "Hi", store: false, stream: true })
       const events = eventsOf(reply.text)
@@ -77,7 +77,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A request with `store: fa
     })
   )
 
-  it.effect("uses the history of the conversation that it names, and adds nothing to it", () =>
+  it.effect("an unstored request uses the history of its conversation, and adds nothing to it", () =>
     Effect.gen(function* () {
       const first = responseOf((yield* answered({ input: "one", instructions: "Rule." })).reply)
       const named = { conversation_id: first.conversation_id }
@@ -97,7 +97,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A request with `store: fa
     })
   )
 
-  it.effect("does not wait for a turn of the conversation that is being answered", () =>
+  it.effect("an unstored request does not wait for a turn that is being answered", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { conversation_id } = responseOf((yield* answered({ input: "one" })).reply)
@@ -107,7 +107,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A request with `store: fa
     })
   )
 
-  it.effect("finds no conversation that does not exist or is another user's", () =>
+  it.effect("an unstored request finds no conversation that does not exist or is another user's", () =>
     Effect.gen(function* () {
       const { bob, url } = yield* TestApp
       const { conversation_id } = responseOf((yield* answered({ input: "one" })).reply)
@@ -122,7 +122,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A request with `store: fa
     })
   )
 
-  it.effect("must say `store` as true or false", () =>
+  it.effect("a request must say `store` as true or false", () =>
     Effect.gen(function* () {
       const error = errorOf(yield* post({ input: "Hi", store: "no" }), 400)
       assert.strictEqual(error.param, "store")

@@ -35,7 +35,7 @@ const two = { http: { userRequestsMax: 2 } }
 layer(TestApp.layer({ http: { ...two.http, userWaitSeconds: 0.2 } }), { excludeTestServices: true })(
   "Requests of one user beyond the most at once",
   (it) => {
-    it.effect("are answered with 429 and a wait, while other users are served", () =>
+    it.effect("too many concurrent requests of a user get 429 and a wait, while others are served", () =>
       Effect.gen(function* () {
         const { alice, bob } = yield* TestApp
         const model = yield* ScriptedModel
@@ -70,7 +70,7 @@ layer(TestApp.layer({ http: { ...two.http, userWaitSeconds: 0.2 } }), { excludeT
 layer(TestApp.layer({ http: { ...two.http, userWaitSeconds: 60 } }), { excludeTestServices: true })(
   "A request that waits for an earlier one of its user",
   (it) => {
-    it.effect("is answered as soon as the client gives up a stream", () =>
+    it.effect("a waiting request is answered as soon as the client gives up a stream", () =>
       Effect.gen(function* () {
         const { alice, url } = yield* TestApp
         const model = yield* ScriptedModel
@@ -95,7 +95,7 @@ layer(TestApp.layer({ http: { ...two.http, userWaitSeconds: 60 } }), { excludeTe
 layer(TestApp.layer({ http: { userRequestsPerMinute: 6, userWaitSeconds: 0 } }), {
   excludeTestServices: true
 })("Requests of one user beyond the most a minute", (it) => {
-  it.effect("are answered with 429 and a wait, while other users are served", () =>
+  it.effect("too many requests of a user in a minute get 429 and a wait, while others are served", () =>
     Effect.gen(function* () {
       const { alice, bob } = yield* TestApp
       assert.strictEqual((yield* list(alice.key)).status, 200)
@@ -140,7 +140,7 @@ const counted = (key: string, bytes: number) =>
 const bodies = { bodyBytesMax: 1_000, userBodyBytesMax: 1_500, bodiesBytesMax: 2_000, userWaitSeconds: 0.2 }
 
 layer(TestApp.layer({ http: bodies }), { excludeTestServices: true })("Bodies under way", (it) => {
-  it.effect("of one user beyond their bytes are refused unread, and those of another user are not", () =>
+  it.effect("bodies of one user beyond their bytes are refused unread, and others' are not", () =>
     Effect.gen(function* () {
       const { alice, bob } = yield* TestApp
       const model = yield* ScriptedModel
@@ -158,7 +158,7 @@ layer(TestApp.layer({ http: bodies }), { excludeTestServices: true })("Bodies un
     }).pipe(Effect.scoped)
   )
 
-  it.effect("of all users beyond their bytes are refused as too much for the service", () =>
+  it.effect("bodies of all users beyond their bytes are refused as too much for the service", () =>
     Effect.gen(function* () {
       const { alice, bob } = yield* TestApp
       yield* announce(alice.key, "content-length: 1000")

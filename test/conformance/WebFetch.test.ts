@@ -35,7 +35,7 @@ const fetchedFor = Effect.fnUntraced(function* (input: string, ...urls: Readonly
 layer(TestApp.layer({ tools: { egressAllow: [siteHost] } }), { excludeTestServices: true })(
   "web_fetch",
   (it) => {
-    it.effect("reads pages and documents of the web for the model", () =>
+    it.effect("web_fetch reads pages and documents of the web for the model", () =>
       Effect.gen(function* () {
         const site = yield* startSite(({ url }, response) => {
           if (url === "/pdf") {
@@ -61,7 +61,7 @@ layer(TestApp.layer({ tools: { egressAllow: [siteHost] } }), { excludeTestServic
       }).pipe(Effect.scoped)
     )
 
-    it.effect("reads no address that the model makes up, and each that the user or a page has named", () =>
+    it.effect("web_fetch reads no address that the model makes up, and each that a user or page named", () =>
       Effect.gen(function* () {
         const site = yield* startSite((_, response) => {
           response.setHeader("content-type", "text/html")
@@ -101,7 +101,7 @@ layer(TestApp.layer({ tools: { egressAllow: [siteHost] } }), { excludeTestServic
       }).pipe(Effect.scoped)
     )
 
-    it.effect("reaches nothing inside, the service itself included", () =>
+    it.effect("web_fetch reaches nothing inside, the service itself included", () =>
       Effect.gen(function* () {
         const app = yield* TestApp
         const site = yield* startSite((_, response) =>
