@@ -41,7 +41,7 @@ const endpoints = Object.values(AdminApi.groups).flatMap((group) =>
 
 layer(AdminServer.layer, { excludeTestServices: true })("AdminApi", (it) => {
   describe("the admin key", () => {
-    it.effect("is required by every endpoint before anything of the request is read", () =>
+    it.effect("the admin key is required by every endpoint before anything of the request is read", () =>
       Effect.gen(function* () {
         const { key } = yield* AdminServer
         const text = Redacted.value(key)
@@ -74,7 +74,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("AdminApi", (it) => {
       })
     )
 
-    it.effect("is accepted with the scheme in any case", () =>
+    it.effect("the admin key is accepted with the scheme in any case", () =>
       Effect.gen(function* () {
         const { key } = yield* AdminServer
         const { headers, status } = yield* raw("GET", "/admin/models", {
@@ -87,7 +87,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("AdminApi", (it) => {
   })
 
   describe("accounts", () => {
-    it.effect("are created and listed, with a key that works", () =>
+    it.effect("accounts are created and listed, with a key that works", () =>
       Effect.gen(function* () {
         const { accounts } = yield* clientWith()
         const organization = yield* accounts.createOrganization({ payload: { name: "Acme", plan: "gold" } })
@@ -131,7 +131,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("AdminApi", (it) => {
       })
     )
 
-    it.effect("have keys that expire by the server's clock and can be listed and revoked", () =>
+    it.effect("accounts have keys that expire by the server's clock and can be listed and revoked", () =>
       Effect.gen(function* () {
         const { accounts } = yield* clientWith()
         yield* accounts.createOrganization({ payload: { name: "Keys" } })
@@ -165,7 +165,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("AdminApi", (it) => {
       })
     )
 
-    it.effect("have keys with limits of their own, which show what is used of them", () =>
+    it.effect("accounts have keys with limits of their own, which show what is used of them", () =>
       Effect.gen(function* () {
         const { accounts } = yield* clientWith()
         const email = "limited@example.com"
@@ -318,7 +318,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("AdminApi", (it) => {
   })
 
   describe("the server", () => {
-    it.effect("lists its models", () =>
+    it.effect("the server lists its models", () =>
       Effect.gen(function* () {
         const { server } = yield* clientWith()
         const { data } = yield* server.models()
@@ -329,7 +329,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("AdminApi", (it) => {
       })
     )
 
-    it.effect("reports the health of its models in their order", () =>
+    it.effect("the server reports the health of its models in their order", () =>
       Effect.gen(function* () {
         const { server } = yield* clientWith()
         const { data, health } = yield* server.models()
@@ -338,7 +338,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("AdminApi", (it) => {
       })
     )
 
-    it.effect("explains which model it would ask", () =>
+    it.effect("the server explains which model it would ask", () =>
       Effect.gen(function* () {
         const { server } = yield* clientWith()
         const payload = { text: "Prove it.", documents: 2, max_output_tokens: 50 }
@@ -360,7 +360,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("AdminApi", (it) => {
       })
     )
 
-    it.effect("lists its settings without secrets", () =>
+    it.effect("the server lists its settings without secrets", () =>
       Effect.gen(function* () {
         const { dataDir } = yield* AdminServer
         const { server } = yield* clientWith()
@@ -372,7 +372,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("AdminApi", (it) => {
       })
     )
 
-    it.effect("reports its own checks", () =>
+    it.effect("the server reports its own checks", () =>
       Effect.gen(function* () {
         const faults = yield* SqlFaults
         const { server } = yield* clientWith()

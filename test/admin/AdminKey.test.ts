@@ -27,7 +27,7 @@ const directory = Effect.flatMap(FileSystem.FileSystem, (fs) =>
 layer(Layer.mergeAll(NodeServices.layer, NodeCrypto.layer, Log), { excludeTestServices: true })(
   "AdminKey",
   (it) => {
-    it.effect("is created by the first start, readable by its owner only, and kept by the next start", () =>
+    it.effect("the admin key is created by the first start, readable by its owner only, and kept", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const dataDir = `${yield* directory}/not/there/yet`
@@ -47,7 +47,7 @@ layer(Layer.mergeAll(NodeServices.layer, NodeCrypto.layer, Log), { excludeTestSe
       })
     )
 
-    it.effect("gives every process that has it the same sealing key, which is not the key itself", () =>
+    it.effect("the admin key gives every process the same sealing key, which is not the key itself", () =>
       Effect.gen(function* () {
         const key = Redacted.make("k".repeat(32))
         const [one, same, other] = yield* Effect.forEach([key, key, Redacted.make("o".repeat(32))], (given) =>
@@ -61,7 +61,7 @@ layer(Layer.mergeAll(NodeServices.layer, NodeCrypto.layer, Log), { excludeTestSe
       })
     )
 
-    it.effect("is the same for several processes that start at once", () =>
+    it.effect("the admin key is the same for several processes that start at once", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const dataDir = yield* directory
@@ -75,7 +75,7 @@ layer(Layer.mergeAll(NodeServices.layer, NodeCrypto.layer, Log), { excludeTestSe
       })
     )
 
-    it.effect("is created on a file system without links", () =>
+    it.effect("the admin key is created on a file system without links", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const dataDir = yield* directory
@@ -92,7 +92,7 @@ layer(Layer.mergeAll(NodeServices.layer, NodeCrypto.layer, Log), { excludeTestSe
       })
     )
 
-    it.effect("is read from the settings where they give it, without creating a file", () =>
+    it.effect("the admin key is read from the settings where they give it, without creating a file", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const dataDir = yield* directory
@@ -104,7 +104,7 @@ layer(Layer.mergeAll(NodeServices.layer, NodeCrypto.layer, Log), { excludeTestSe
       })
     )
 
-    it.effect("makes the file unreadable for others, and logs that", () =>
+    it.effect("AdminKey makes the file unreadable for others, and logs that", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const dataDir = yield* directory
@@ -118,7 +118,7 @@ layer(Layer.mergeAll(NodeServices.layer, NodeCrypto.layer, Log), { excludeTestSe
       })
     )
 
-    it.effect("stops the start when its file holds no key or can't be created", () =>
+    it.effect("AdminKey stops the start when its file holds no key or can't be created", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const dataDir = yield* directory

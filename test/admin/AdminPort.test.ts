@@ -16,7 +16,7 @@ const AppLayer = Layer.unwrap(Effect.map(freePort, appAt))
 const adminUrl = AppConfig.useSync(({ http }) => `http://127.0.0.1:${http.adminPort}`)
 
 layer(AppLayer, { excludeTestServices: true })("the operator's interface on a port of its own", (it) => {
-  it.effect("answers there, and not on the port of the users", () =>
+  it.effect("the operator's port answers the operator, and the users' port doesn't", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       const admin = yield* adminUrl
@@ -27,7 +27,7 @@ layer(AppLayer, { excludeTestServices: true })("the operator's interface on a po
     })
   )
 
-  it.effect("has there nothing of the users', but says that it lives and what runs", () =>
+  it.effect("the operator's port has nothing of the users', but says that it lives and what runs", () =>
     Effect.gen(function* () {
       const { alice } = yield* TestApp
       const admin = yield* adminUrl
@@ -38,7 +38,7 @@ layer(AppLayer, { excludeTestServices: true })("the operator's interface on a po
     })
   )
 
-  it.effect("leaves the administration of the web application on the port of the users", () =>
+  it.effect("the administration of the web application stays on the port of the users", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       const reply = yield* call(`${url}/console/admin/users`, {
@@ -48,7 +48,7 @@ layer(AppLayer, { excludeTestServices: true })("the operator's interface on a po
     })
   )
 
-  it.effect("makes links that lead to the port of the users", () =>
+  it.effect("the links of the operator's port lead to the port of the users", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       const { alice } = yield* TestApp
@@ -73,7 +73,7 @@ const takenPort = Effect.acquireRelease(
 )
 
 describe("a port of the operator's interface that another program has", () => {
-  it.live("fails the start with the settings to change", () =>
+  it.live("a taken operator's port fails the start with the settings to change", () =>
     Effect.gen(function* () {
       const { port } = yield* takenPort
       const cause = yield* Effect.flip(Effect.sandbox(Layer.build(appAt(port))))

@@ -31,7 +31,7 @@ const someOrganization = Effect.fnUntraced(function* (prefix = "") {
 })
 
 layer(AdminServer.layer, { excludeTestServices: true })("GET /admin/audit", (it) => {
-  it.effect("lists what the operator did, newest first and page by page", () =>
+  it.effect("GET /admin/audit lists what the operator did, newest first and page by page", () =>
     Effect.gen(function* () {
       const { organization, user } = yield* someOrganization()
       const { audit } = yield* clientWith()
@@ -70,7 +70,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("GET /admin/audit", (it)
     })
   )
 
-  it.effect("tells the command line from other clients", () =>
+  it.effect("the audit log distinguishes the command line from other clients", () =>
     Effect.gen(function* () {
       const { key, url } = yield* AdminServer
       for (const [agent, origin] of [
@@ -95,7 +95,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("GET /admin/audit", (it)
     })
   )
 
-  it.effect("refuses what is no filter, and names it", () =>
+  it.effect("GET /admin/audit refuses what is no filter, and names it", () =>
     Effect.gen(function* () {
       for (const [query, param] of [
         ["?since=yesterday", "since"],
@@ -122,7 +122,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("GET /admin/audit", (it)
     })
   )
 
-  it.effect("is exported as JSON lines, the same entries oldest first", () =>
+  it.effect("the audit log is exported as JSON lines, the same entries oldest first", () =>
     Effect.gen(function* () {
       const { organization } = yield* someOrganization()
       const { audit } = yield* clientWith()
@@ -144,7 +144,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("GET /admin/audit", (it)
     })
   )
 
-  it.effect("is exported as a table in which no name becomes a formula", () =>
+  it.effect("the audit log is exported as a table in which no name becomes a formula", () =>
     Effect.gen(function* () {
       const { organization } = yield* someOrganization('=HYPERLINK("http://example.com") ')
       const response = yield* get(`/export?format=csv&target_id=${organization.id}`)
@@ -170,7 +170,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("GET /admin/audit", (it)
     })
   )
 
-  it.effect("is not taken for complete when the database goes away during an export", () =>
+  it.effect("an export is not taken for complete when the database goes away during it", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* sql`INSERT INTO audit_log
@@ -191,7 +191,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("GET /admin/audit", (it)
     })
   )
 
-  it.effect("needs the operator's key", () =>
+  it.effect("GET /admin/audit needs the operator's key", () =>
     Effect.gen(function* () {
       const { audit } = yield* clientWith(Redacted.make("parley_admin_wrong"))
       assert.isTrue((yield* Effect.exit(audit.list({ query: {} })))._tag === "Failure")

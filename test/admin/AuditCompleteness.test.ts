@@ -404,7 +404,7 @@ const dump = Effect.gen(function* () {
 })
 
 layer(AdminServer.layer, { excludeTestServices: true })("The audit log", (it) => {
-  it.effect("is tested with every endpoint of the operator's interface that isn't GET", () =>
+  it.effect("the audit log is tested with every endpoint of the operator that isn't GET", () =>
     Effect.sync(() => {
       const endpoints = Object.entries(AdminApi.groups).flatMap(([group, { endpoints }]) =>
         Object.entries(endpoints)
@@ -417,7 +417,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("The audit log", (it) =>
   )
 
   for (const { actions, change, endpoint, first, nothing = change, refused } of walks) {
-    it.effect(`has ${actions.join(" and ")} for a change by ${endpoint}, and nothing otherwise`, () =>
+    it.effect(`the audit log has ${actions.join(" and ")} for a change by ${endpoint}, and no more`, () =>
       Effect.gen(function* () {
         const client = yield* clientWith()
         const tenant = yield* someTenant(client)
@@ -444,7 +444,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("The audit log", (it) =>
   }
 
   for (const [endpoint, request] of Object.entries(readers)) {
-    it.effect(`has nothing for ${endpoint}`, () =>
+    it.effect(`the audit log has nothing for ${endpoint}`, () =>
       Effect.gen(function* () {
         const client = yield* clientWith()
         const tenant = yield* someTenant(client)
@@ -453,7 +453,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("The audit log", (it) =>
     )
   }
 
-  it.effect("holds no key, no hash of one, no text of a file and no query", () =>
+  it.effect("the audit log holds no key, no hash of one, no text of a file and no query", () =>
     Effect.gen(function* () {
       const client = yield* clientWith()
       const { key } = yield* AdminServer

@@ -28,13 +28,13 @@ const goodKey = "parley_0lQHCkMp8VUdasgeHnXb5pzBLRNPiFY940opo2M"
 const wrongKey = `${goodKey.slice(0, -1)}N`
 
 describe("checkedSettings", () => {
-  it.effect("accepts a key that this program generated", () =>
+  it.effect("checkedSettings accepts a key that this program generated", () =>
     Effect.gen(function* () {
       assert.isNotNull((yield* settingsOf({ PARLEY_INIT_API_KEY: goodKey })).auth.initApiKey)
     })
   )
 
-  it.effect("rejects a malformed key, and names the command that generates one", () =>
+  it.effect("checkedSettings rejects a malformed key, and names the command that generates one", () =>
     Effect.gen(function* () {
       for (const key of [wrongKey, `parley_${"a".repeat(39)}`, `parley_${"a".repeat(40)}`]) {
         const error = yield* Effect.flip(settingsOf({ PARLEY_INIT_API_KEY: key }))
@@ -51,7 +51,7 @@ describe("checkedSettings", () => {
   )
 
   it.effect(
-    "reports every problem at once: of single settings, between settings, in the key and in the catalog",
+    "checkedSettings reports every problem at once: of single settings, between settings, in the key and in the catalog",
     () =>
       Effect.gen(function* () {
         const provider = { id: "p", protocol: "openai-chat", baseUrl: "http://u:hunter2@127.0.0.1/v1" }
@@ -85,14 +85,14 @@ describe("checkedSettings", () => {
       })
   )
 
-  it.effect("names the catalog that can't be read", () =>
+  it.effect("checkedSettings names the catalog that can't be read", () =>
     Effect.gen(function* () {
       const { message } = yield* Effect.flip(settingsOf({ PARLEY_MODELS_FILE: yield* directory }))
       assert.match(message, /parley-settings-[^]*can't be read/)
     })
   )
 
-  it.effect("reports the problems in the catalog of plans", () =>
+  it.effect("checkedSettings reports the problems in the catalog of plans", () =>
     Effect.gen(function* () {
       const file = yield* fileWith(JSON.stringify({ plans: { free: { tools: ["shell"] }, "No Plan": {} } }))
       const { message, problems } = yield* Effect.flip(settingsOf({ PARLEY_PLANS_FILE: file }))
@@ -107,7 +107,7 @@ describe("checkedSettings", () => {
     })
   )
 
-  it.effect("accepts a license only with its public key, and shows neither", () =>
+  it.effect("checkedSettings accepts a license only with its public key, and shows neither", () =>
     Effect.gen(function* () {
       const { license, licensePublicKey } = yield* licensed({ users: 3 }, { endsAtSeconds: 1 })
       const { licensePublicKey: otherKey } = yield* licensed({})

@@ -16,7 +16,7 @@ const seenOf = Effect.fnUntraced(function* (aheadMillis: number, headers: Record
 })
 
 describe("the clock of a web server", () => {
-  it.live("is compared in both directions, and by no fraction of a second", () =>
+  it.live("clockDifference compares in both directions, and by no fraction of a second", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* seenOf(0), 0)
       for (const ahead of [hourMillis, -hourMillis]) {
@@ -25,21 +25,21 @@ describe("the clock of a web server", () => {
     })
   )
 
-  it.live("is unknown where a cache answers, or nothing does", () =>
+  it.live("clockDifference is unknown where a cache answers, or nothing does", () =>
     Effect.gen(function* () {
       assert.isNull(yield* seenOf(hourMillis, { age: "3600" }))
       assert.isNull(yield* clockDifference("http://127.0.0.1:9"))
     })
   )
 
-  it("is worth a warning with the remedy from six seconds on", () => {
+  it("a clock is worth a warning with the remedy from six seconds on", () => {
     assert.strictEqual(clockOutcome(4.9, "the database's").status, "ok")
     const { detail, status } = clockOutcome(6, "the database's")
     assert.strictEqual(status, "warning")
     assert.match(detail, /differ by 6\.0 seconds.*NTP/)
   })
 
-  it("is asked for of other machines on the web alone", () => {
+  it("a clock is asked for of other machines on the web alone", () => {
     const addresses = [
       "npm:@ai-sdk/google",
       "http://127.0.0.1:8000/v1",

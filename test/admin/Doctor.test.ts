@@ -52,7 +52,7 @@ const answering = (reply: SearchReply) =>
 layer(withSearchAt("http://127.0.0.1:9"), { excludeTestServices: true })(
   "the doctor, with a search server that is down",
   (it) => {
-    it.effect("reports that nothing answers at its address", () =>
+    it.effect("the doctor reports that nothing answers at the address of the search server", () =>
       Effect.gen(function* () {
         const check = yield* searchCheck
         assert.strictEqual(check?.status, "failed")
@@ -65,7 +65,7 @@ layer(withSearchAt("http://127.0.0.1:9"), { excludeTestServices: true })(
 const found = { json: { results: [{ url: "https://example.org/", title: "Weather" }] } }
 
 layer(answering(found), { excludeTestServices: true })("the doctor, with a search server", (it) => {
-  it.effect("reports that a search was answered", () =>
+  it.effect("the doctor reports that a search was answered", () =>
     Effect.gen(function* () {
       assert.deepInclude(yield* searchCheck, { status: "ok" })
     })
@@ -75,7 +75,7 @@ layer(answering(found), { excludeTestServices: true })("the doctor, with a searc
 layer(answering({ json: { results: [] } }), { excludeTestServices: true })(
   "the doctor, with a search server without engines",
   (it) => {
-    it.effect("warns that a search found nothing", () =>
+    it.effect("the doctor warns that a search found nothing", () =>
       Effect.gen(function* () {
         assert.deepInclude(yield* searchCheck, { status: "warning" })
       })
@@ -86,7 +86,7 @@ layer(answering({ json: { results: [] } }), { excludeTestServices: true })(
 layer(AdminServer.layer, { excludeTestServices: true })(
   "the doctor, with a missing table in the database",
   (it) => {
-    it.effect("reports the checks that need it as failed with the reason, and all others", () =>
+    it.effect("the doctor reports failed checks with the reason, and all others", () =>
       Effect.gen(function* () {
         const { server } = yield* clientWith()
         const before = yield* server.doctor()
@@ -108,7 +108,7 @@ layer(AdminServer.layer, { excludeTestServices: true })(
 layer(AdminServer.layer, { excludeTestServices: true })(
   "the doctor, with the embedded database in another place",
   (it) => {
-    it.effect("names the place of the embedded database", () =>
+    it.effect("the doctor names the place of the embedded database", () =>
       Effect.gen(function* () {
         const { dataDir } = yield* AdminServer
         const { server } = yield* clientWith()
@@ -133,7 +133,7 @@ const failOver = Effect.gen(function* () {
 })
 
 layer(AdminServer.layer, { excludeTestServices: true })("a read-only database", (it) => {
-  it.effect("fails the readiness check and the doctor's check, which names the remedy", () =>
+  it.effect("a read-only database fails the readiness check and the doctor's check, with the remedy", () =>
     Effect.gen(function* () {
       const { ping } = yield* Database
       const { server } = yield* clientWith()

@@ -25,7 +25,7 @@ const empty = Effect.gen(function* () {
 })
 
 layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layer)))("firstStart", (it) => {
-  it.effect("creates a first key only once", () =>
+  it.effect("firstStart creates a first key only once", () =>
     Effect.gen(function* () {
       yield* empty
       const { key, user } = yield* startWith(null)
@@ -36,7 +36,7 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layer)))("firstStart", (i
     })
   )
 
-  it.effect("adopts the given key at the first start and at later ones", () =>
+  it.effect("firstStart adopts the given key at the first start and at later ones", () =>
     Effect.gen(function* () {
       yield* empty
       const apiKeys = yield* ApiKeys
@@ -58,7 +58,7 @@ const fullApp = Layer.unwrap(
 )
 
 layer(fullApp, { excludeTestServices: true })("the first start with a license", (it) => {
-  it.effect("names the user that the license has no room for, and how to start without that user", () =>
+  it.effect("the first start names the user that the license has no room for, and a remedy", () =>
     Effect.gen(function* () {
       yield* empty
       yield* startWith(null)

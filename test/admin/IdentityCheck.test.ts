@@ -35,7 +35,7 @@ const checked = (oidc: SettingsOverrides["oidc"] = {}, isAway = false) => Effect
 layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layer)), { excludeTestServices: true })(
   "the check of single sign-on",
   (it) => {
-    it.effect("tells that the provider answers, and the redirect URI to register there", () =>
+    it.effect("the check of single sign-on says that the provider answers, and names the redirect URI", () =>
       Effect.gen(function* () {
         const { detail, issuer, status } = yield* checked({ groups: "staff=Acme", organization: "Acme" })
         assert.strictEqual(status, "ok")
@@ -44,7 +44,7 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layer)), { excludeTestSer
       })
     )
 
-    it.effect("fails with the reason when the provider does not answer", () =>
+    it.effect("the check of single sign-on fails with the reason when the provider does not answer", () =>
       Effect.gen(function* () {
         const { detail, issuer, status } = yield* checked({ organization: "Acme" }, true)
         assert.strictEqual(status, "failed")
@@ -52,7 +52,7 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layer)), { excludeTestSer
       })
     )
 
-    it.effect("warns of organizations that don't exist, and of none at all", () =>
+    it.effect("the check of single sign-on warns of organizations that don't exist, and of none at all", () =>
       Effect.gen(function* () {
         const missing = yield* checked({ groups: "a=Acme,b=Nowhere,c=Nowhere:admin", organization: "Gone" })
         assert.strictEqual(missing.status, "warning")
@@ -63,7 +63,7 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layer)), { excludeTestSer
       })
     )
 
-    it.effect("names the setting where there is no provider", () =>
+    it.effect("the check of single sign-on names the setting where there is no provider", () =>
       Effect.gen(function* () {
         const { detail, status } = yield* checked({ issuer: null, clientId: null, clientSecret: null })
         assert.strictEqual(status, "ok")

@@ -49,7 +49,7 @@ const services = Layer.mergeAll(Audit.layer, NodeCrypto.layer).pipe(
 )
 
 layer(services)("A start of the service", (it) => {
-  it.effect("records nothing the first time, and nothing when it changes nothing", () =>
+  it.effect("a start records nothing the first time, and nothing when it changes nothing", () =>
     Effect.gen(function* () {
       yield* nothingKnown
       assert.deepStrictEqual(yield* recorded(start({ usage: { dailyTokens: 5 } })), [])
@@ -57,7 +57,7 @@ layer(services)("A start of the service", (it) => {
     })
   )
 
-  it.effect("records a setting with its old and its new value", () =>
+  it.effect("a start records a setting with its old and its new value", () =>
     Effect.gen(function* () {
       yield* nothingKnown
       yield* start()
@@ -73,7 +73,7 @@ layer(services)("A start of the service", (it) => {
     })
   )
 
-  it.effect("records nothing when it differs only in what each process has of its own", () =>
+  it.effect("a start records nothing when it differs only in what each process has of its own", () =>
     Effect.gen(function* () {
       yield* nothingKnown
       yield* start()
@@ -87,7 +87,7 @@ layer(services)("A start of the service", (it) => {
     })
   )
 
-  it.effect("records of a secret only that it was changed, and keeps a different hash of it each time", () =>
+  it.effect("a start records that a secret was changed, and keeps a different hash each time", () =>
     Effect.gen(function* () {
       yield* nothingKnown
       yield* start()
@@ -121,7 +121,7 @@ layer(services)("A start of the service", (it) => {
     })
   )
 
-  it.effect("records plans whose terms were changed, added or removed, whatever their order", () =>
+  it.effect("a start records plans whose terms were changed, added or removed, in any order", () =>
     Effect.gen(function* () {
       yield* nothingKnown
       const withPlans = (plans: Parameters<typeof plansFile>[0]) =>
@@ -158,7 +158,7 @@ layer(services)("A start of the service", (it) => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("records the license by what it says", () =>
+  it.effect("a start records the license by what it says", () =>
     Effect.gen(function* () {
       yield* nothingKnown
       yield* start()
@@ -184,7 +184,7 @@ layer(services)("A start of the service", (it) => {
     })
   )
 
-  it.effect("records a setting that this version adds only if it isn't the default", () =>
+  it.effect("a start records a setting that this version adds only if it isn't the default", () =>
     Effect.gen(function* () {
       yield* nothingKnown
       yield* start()
@@ -200,7 +200,7 @@ layer(services)("A start of the service", (it) => {
     })
   )
 
-  it.effect("records a change once, however many processes start with it at once", () =>
+  it.effect("a start records a change once, however many processes start with it at once", () =>
     Effect.gen(function* () {
       yield* nothingKnown
       yield* start(secret("sk-old"))
@@ -223,7 +223,7 @@ layer(services)("A start of the service", (it) => {
     })
   )
 
-  it.effect("records at most ten changes of a setting in an hour, where different settings alternate", () =>
+  it.effect("a start records at most ten changes of an alternating setting in an hour", () =>
     Effect.gen(function* () {
       yield* nothingKnown
       yield* start()
@@ -246,7 +246,7 @@ layer(services)("A start of the service", (it) => {
     })
   )
 
-  it.effect("keeps the change and its entry or neither when any statement fails", () =>
+  it.effect("a start keeps the change and its entry or neither when any statement fails", () =>
     Effect.gen(function* () {
       yield* nothingKnown
       yield* start()

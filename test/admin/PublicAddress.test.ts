@@ -57,7 +57,7 @@ const right: Behaviour = { from: trusted, headers: { "x-forwarded-for": "192.0.2
 layer(TestApp.layerOn(TestDatabase.layer, { console: { trustedProxies: [trusted] } }), {
   excludeTestServices: true
 })("the check of the public address", (it) => {
-  it.effect("finds proxies that hold events back, and that the settings or their own don't fit", () =>
+  it.effect("the check of the public address finds buffering proxies, and wrong settings", () =>
     Effect.gen(function* () {
       const behaviours: Record<string, Behaviour> = {
         right,
@@ -83,7 +83,7 @@ layer(TestApp.layerOn(TestDatabase.layer, { console: { trustedProxies: [trusted]
     })
   )
 
-  it.effect("fails where something else answers", () =>
+  it.effect("the check of the public address fails where something else answers", () =>
     Effect.gen(function* () {
       const port = yield* serveOnLoopback(createServer((_, response) => response.writeHead(404).end("gone")))
       const found = yield* checksOf({ console: { publicUrl: `http://127.0.0.1:${port}` } })
@@ -92,7 +92,7 @@ layer(TestApp.layerOn(TestDatabase.layer, { console: { trustedProxies: [trusted]
     })
   )
 
-  it.effect("says what to do about a certificate of an unknown authority", () =>
+  it.effect("the check of the public address has a remedy for a certificate of an unknown authority", () =>
     Effect.gen(function* () {
       const port = yield* serveOnLoopback(createTlsServer(siteCertificate, (_, response) => response.end()))
       const [found] = yield* checksOf({ console: { publicUrl: `https://127.0.0.1:${port}` } })
@@ -100,7 +100,7 @@ layer(TestApp.layerOn(TestDatabase.layer, { console: { trustedProxies: [trusted]
     })
   )
 
-  it.effect("says what to do about an address that can't be reached, and one without TLS", () =>
+  it.effect("the check of the public address has a remedy for an unreachable address, and for no TLS", () =>
     Effect.gen(function* () {
       const [open, unreachable] = yield* checksOf({ console: { publicUrl: "http://parley.invalid" } })
       assert.match(open!, /^warning: PARLEY_PUBLIC_URL is .*without TLS.*end TLS/)
@@ -118,7 +118,7 @@ describe("the check of the public address without a service", () => {
       checks.map(({ status }) => status)
     )
 
-  it.effect("warns of plain HTTP to other machines, and of nothing else", () =>
+  it.effect("the check of the public address warns of plain HTTP to other machines only", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* settingsOnly({}), ["ok"])
       assert.deepStrictEqual(yield* settingsOnly({ http: { host: "0.0.0.0" } }), ["warning"])

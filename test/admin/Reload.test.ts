@@ -26,7 +26,7 @@ const names = Effect.map(run("plan", "list", "--json"), ({ stdout }) =>
 )
 
 layer(withPlans, { excludeTestServices: true })("parley config reload", (it) => {
-  it.effect("puts changed plans in force without a restart, and records who asked for it", () =>
+  it.effect("a reload puts changed plans in force without a restart, and records who asked for it", () =>
     Effect.gen(function* () {
       yield* write({ plans: { free: { tools: [] }, gold: { tools: ["calculator"] } } })
       assert.deepStrictEqual((yield* run("org", "create", "Early", "--plan", "gold")).code, 1)
@@ -42,7 +42,7 @@ layer(withPlans, { excludeTestServices: true })("parley config reload", (it) => 
     })
   )
 
-  it.effect("keeps the plans where the file has a fault, and says so until it has none", () =>
+  it.effect("a reload keeps the plans where the file has a fault, and says so until it has none", () =>
     Effect.gen(function* () {
       const before = yield* names
       yield* write({ plans: { "No Plan": {}, free: { tools: ["magic"] } } })
@@ -69,7 +69,7 @@ layer(withPlans, { excludeTestServices: true })("parley config reload", (it) => 
     })
   )
 
-  it.effect("reaches the other processes of the database", () =>
+  it.effect("a reload reaches the other processes of the database", () =>
     Effect.gen(function* () {
       const other = yield* Layer.build(
         Layer.fresh(Reload.layer.pipe(Layer.provideMerge(Layer.fresh(plansLayer))))

@@ -7,7 +7,7 @@ import { testConfig } from "../support/TestConfig.ts"
 const checkOf = (tools: Partial<Settings["tools"]>) => searchCheck(testConfig({ tools }).tools)
 
 describe("the check of the web search", () => {
-  it("names the settings that turn the web search on", () => {
+  it("the check of the web search names the settings that turn the web search on", () => {
     const { detail, status } = checkOf({})
     assert.strictEqual(status, "ok")
     for (const name of ["PARLEY_SEARCH_PROVIDER", "PARLEY_SEARCH_URL", "PARLEY_SEARCH_API_KEY"]) {
@@ -15,7 +15,7 @@ describe("the check of the web search", () => {
     }
   })
 
-  it("names the search provider, without its key", () => {
+  it("the check of the web search names the search provider, without its key", () => {
     const { detail, status } = checkOf({
       searchProvider: "searxng",
       searchUrl: "http://127.0.0.1:8888/searx",
@@ -27,7 +27,7 @@ describe("the check of the web search", () => {
     assert.include(checkOf({ searchProvider: "brave" }).detail, "brave is asked")
   })
 
-  it("warns of a search provider that no tool uses", () => {
+  it("the check of the web search warns of a search provider that no tool uses", () => {
     const { detail, status } = checkOf({ searchProvider: "brave", enabled: ["calculator"] })
     assert.strictEqual(status, "warning")
     assert.include(detail, "PARLEY_TOOLS")

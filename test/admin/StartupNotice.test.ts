@@ -27,7 +27,7 @@ const pasted = (notice: string, env: Record<string, string> = {}): string => {
 }
 
 describe("the start-up output", () => {
-  it("names the place of an embedded database that is not below the data directory", () => {
+  it("the start-up output names an embedded database that is not below the data directory", () => {
     const notice = startupNotice({ ...startup, databaseDir: "/var/lib/parley/abc" })
     assert.include(notice, "  data       /data\n  database   /var/lib/parley/abc\n")
     assert.notInclude(startupNotice(startup), "  database ")
@@ -35,20 +35,20 @@ describe("the start-up output", () => {
 })
 
 describe("the start-up output of a service that others reach", () => {
-  it("names the addresses for them, and warns of plain HTTP", () => {
+  it("the start-up output names the addresses of the network, and warns of plain HTTP", () => {
     const notice = startupNotice({ ...startup, networkUrls: ["http://10.0.0.5:3000"] })
     assert.match(notice, /\n {2}network {4}http:\/\/10\.0\.0\.5:3000\n[^]*plain HTTP[^]*TLS/)
     assert.notInclude(startupNotice(startup), "plain HTTP")
   })
 
-  it("has no line of more than 110 characters, however long the sentence about the models", () => {
+  it("the start-up output has no line of more than 110 characters, however long the text", () => {
     const notice = startupNotice({ ...startup, models: "a long sentence ".repeat(30).trim() })
     for (const line of notice.split("\n")) assert.isAtMost(line.length, 110)
   })
 })
 
 describe("the link of the start-up output", () => {
-  it("stands on a line of its own, and only as long as there is one", () => {
+  it("the link of the start-up output stands on a line of its own, as long as there is one", () => {
     const url = "http://localhost:3000/link#parley_link_abc"
     assert.include(startupNotice({ ...startup, setUpUrl: url }), `\n    ${url}\n`)
     assert.notInclude(startupNotice(startup), "link")
@@ -56,12 +56,12 @@ describe("the link of the start-up output", () => {
 })
 
 describe("the request of the start-up output", () => {
-  it("has the key that was just created", () => {
+  it("the example request has the key that was just created", () => {
     const notice = startupNotice({ ...startup, key: { _tag: "First", key: "parley_made" } })
     assert.include(pasted(notice), "\nAuthorization: Bearer parley_made\n")
   })
 
-  it("refers to the key in the operator's variable, and doesn't show it", () => {
+  it("the example request refers to the key in the operator's variable, and doesn't show it", () => {
     const notice = startupNotice({
       ...startup,
       key: { _tag: "Given", name: "PARLEY_INIT_API_KEY", file: null }
@@ -72,7 +72,7 @@ describe("the request of the start-up output", () => {
     )
   })
 
-  it("reads the key from the operator's file, whatever its name", () => {
+  it("the example request reads the key from the operator's file, whatever its name", () => {
     const directory = mkdtempSync(join(tmpdir(), "parley-notice-"))
     try {
       const file = join(directory, `a 'strange' "$HOME" name`)
@@ -84,7 +84,7 @@ describe("the request of the start-up output", () => {
     }
   })
 
-  it("names a variable for a key, and the command that creates one, where the key is unknown", () => {
+  it("the example request names a variable for an unknown key, and the command that creates one", () => {
     const notice = startupNotice(startup)
     assert.include(notice, "key create")
     assert.include(pasted(notice, { PARLEY_API_KEY: "parley_mine" }), "Bearer parley_mine")

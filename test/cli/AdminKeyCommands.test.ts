@@ -26,7 +26,7 @@ const rejection = Effect.fnUntraced(function* (key: Redacted.Redacted) {
 })
 
 layer(AdminServer.layer, { excludeTestServices: true })("parley admin-key", (it) => {
-  it.effect("creates a key with which an operator may do everything, until it is revoked", () =>
+  it.effect("parley admin-key creates a key with which an operator may do everything, until revoked", () =>
     Effect.gen(function* () {
       const key = yield* created("Ada Lovelace")
       const { url } = yield* AdminServer
@@ -49,7 +49,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley admin-key", (it)
     })
   )
 
-  it.effect("creates a key that works beside the service, where no address is named", () =>
+  it.effect("parley admin-key creates a key that works beside the service, where no address is named", () =>
     Effect.gen(function* () {
       const { dataDir, url } = yield* AdminServer
       const env = { PARLEY_DATA_DIR: dataDir, PARLEY_ADMIN_KEY: Redacted.value(yield* created("Eve")) }
@@ -73,7 +73,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley admin-key", (it)
     })
   )
 
-  it.effect("proves no key that has expired, and the key of the data directory without the database", () =>
+  it.effect("an expired admin key proves nothing, and the key of the data directory needs no database", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { key: own, url } = yield* AdminServer
@@ -99,7 +99,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley admin-key", (it)
     })
   )
 
-  it.effect("names the operator in the audit log, which finds one by name and all together", () =>
+  it.effect("an admin key names the operator in the audit log, which finds one and all together", () =>
     Effect.gen(function* () {
       const { url } = yield* AdminServer
       const env = { PARLEY_URL: url, PARLEY_ADMIN_KEY: Redacted.value(yield* created("Bob")) }
@@ -123,7 +123,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley admin-key", (it)
     })
   )
 
-  it.effect("refuses a name that another key has in any case, and a key that has expired", () =>
+  it.effect("parley admin-key refuses a name that another key has in any case, and an expired key", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const key = yield* created("Carol", "--expires-in", "1h")
@@ -137,7 +137,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley admin-key", (it)
     })
   )
 
-  it.effect("stores nothing but the hash of a key, and rejects keys that were never made", () =>
+  it.effect("parley admin-key stores the hash of a key only, and rejects keys that were never created", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const key = Redacted.value(yield* created("Dan"))

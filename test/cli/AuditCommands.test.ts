@@ -38,7 +38,7 @@ const someUser = Effect.gen(function* () {
 })
 
 layer(AdminServer.layer, { excludeTestServices: true })("parley audit", (it) => {
-  it.effect("lists what was done from the command line, newest first", () =>
+  it.effect("parley audit lists what was done from the command line, newest first", () =>
     Effect.gen(function* () {
       const { email, organization } = yield* someUser
       const { data, has_more } = listOf(yield* run("audit", "list", "--org", organization, "--json"))
@@ -61,7 +61,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley audit", (it) => 
     })
   )
 
-  it.effect("says how to list older entries", () =>
+  it.effect("parley audit says how to list older entries", () =>
     Effect.gen(function* () {
       const { organization } = yield* someUser
       const { stdout } = yield* run("audit", "list", "--org", organization, "--limit", "2")
@@ -74,7 +74,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley audit", (it) => 
     })
   )
 
-  it.effect("exports to the standard output, oldest first", () =>
+  it.effect("parley audit exports to the standard output, oldest first", () =>
     Effect.gen(function* () {
       const { email, organization } = yield* someUser
       const csv = yield* written("audit", "export", "--org", organization)
@@ -94,7 +94,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley audit", (it) => 
     })
   )
 
-  it.effect("lists every action with its meaning, without a server", () =>
+  it.effect("parley audit lists every action with its meaning, without a server", () =>
     Effect.gen(function* () {
       const { stdout } = yield* run("audit", "actions")
       for (const [action, { description }] of Object.entries(auditActions)) {
@@ -104,7 +104,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley audit", (it) => 
     })
   )
 
-  it.effect("names what is wrong with a command line", () =>
+  it.effect("parley audit names what is wrong with a command line", () =>
     Effect.gen(function* () {
       for (const [args, code, message] of [
         [["audit", "list", "--since", "yesterday"], 2, /2026-02-28T09:30:00Z/],

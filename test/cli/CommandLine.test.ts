@@ -40,7 +40,7 @@ const wordsOf = (line: string): ReadonlyArray<string> =>
   [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? "")
 
 describe("the help of parley", () => {
-  it.effect("has an example for every command, and each example is one of that command that parses", () =>
+  it.effect("the help has an example for every command, each of which parses as that command", () =>
     Effect.gen(function* () {
       for (const { command, path } of leaves) {
         const { stdout } = yield* cli(...path, "--help")
@@ -60,7 +60,7 @@ describe("the help of parley", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.effect("marks what is required, and names the variables that the command reads", () =>
+  it.effect("the help marks what is required, and names the variables that the command reads", () =>
     Effect.gen(function* () {
       const { code, stderr, stdout } = yield* cli("help", "key", "create")
       assert.deepStrictEqual([code, stderr], [0, ""])
@@ -75,7 +75,7 @@ describe("the help of parley", () => {
     })
   )
 
-  it.effect("is printed by parley alone, and by parley help", () =>
+  it.effect("the help is printed by parley alone, and by parley help", () =>
     Effect.gen(function* () {
       const alone = yield* cli()
       assert.deepStrictEqual([alone.code, alone.stderr], [0, ""])
@@ -84,7 +84,7 @@ describe("the help of parley", () => {
     })
   )
 
-  it.effect("fits a terminal of 80 columns", () =>
+  it.effect("the help fits a terminal of 80 columns", () =>
     Effect.gen(function* () {
       for (const { path } of [{ path: [] }, { path: ["user"] }, ...leaves]) {
         const { stdout } = yield* narrow(...path, "--help")
@@ -95,7 +95,7 @@ describe("the help of parley", () => {
 })
 
 describe("an error of parley", () => {
-  it.effect("is a JSON document with --json, and a line of text without it", () =>
+  it.effect("an error of parley is a JSON document with --json, and a line of text without it", () =>
     Effect.gen(function* () {
       const { message } = { message: "No server answers" }
       const failed = yield* cli("user", "list", "--json")
@@ -107,7 +107,7 @@ describe("an error of parley", () => {
   )
 
   it.effect(
-    "has exit code 2 for every mistake in the command line, also one that only the whole of it shows",
+    "an error of parley has exit code 2 for every mistake in the command line, however late it shows",
     () =>
       Effect.gen(function* () {
         for (const args of [

@@ -34,7 +34,7 @@ const someTenant = Effect.gen(function* () {
 })
 
 layer(AdminServer.layer, { excludeTestServices: true })("parley for deletions", (it) => {
-  it.effect("deletes nothing without --yes", () =>
+  it.effect("parley deletes nothing without --yes", () =>
     Effect.gen(function* () {
       const { email, name } = yield* someTenant
       const { entries } = yield* added(
@@ -49,7 +49,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley for deletions", 
     })
   )
 
-  it.effect("deletes a user with the files, or hands these over, and says what was done", () =>
+  it.effect("parley deletes a user with the files, or hands these over, and says what was done", () =>
     Effect.gen(function* () {
       const first = yield* someTenant
       const second = `${randomUUID()}@example.com`
@@ -74,7 +74,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley for deletions", 
     })
   )
 
-  it.effect("renames organizations and projects, and deletes them", () =>
+  it.effect("parley renames organizations and projects, and deletes them", () =>
     Effect.gen(function* () {
       const { email, name } = yield* someTenant
       const [project, renamed] = [randomUUID(), `renamed ${randomUUID()}`]
@@ -99,7 +99,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley for deletions", 
     })
   )
 
-  it.effect("lists, shows and deletes conversations, and the audit log has that they were read", () =>
+  it.effect("parley lists, shows and deletes conversations, and the audit log has that they were read", () =>
     Effect.gen(function* () {
       const { email, user } = yield* someTenant
       const turns = Array.from({ length: 52 }, (_, turn) => content(`question ${turn + 1}\nsecond line`))
@@ -142,7 +142,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley for deletions", 
     })
   )
 
-  it.effect("replaces a key, and lists the keys of an organization with their users", () =>
+  it.effect("parley replaces a key, and lists the keys of an organization with their users", () =>
     Effect.gen(function* () {
       const { email, name } = yield* someTenant
       const colleague = `${randomUUID()}@example.com`

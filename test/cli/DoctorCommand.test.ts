@@ -30,7 +30,7 @@ layer(Layer.merge(NodeServices.layer, FetchHttpClient.layer), { excludeTestServi
   "parley doctor without a server",
   (it) => {
     it.effect(
-      "finds what keeps a service from its model server, its database and its users, with the remedy",
+      "parley doctor finds what separates a service from its model server, its database and its users, with the remedy",
       () =>
         Effect.gen(function* () {
           const { address, client } = yield* emptyDatabase
@@ -78,7 +78,7 @@ layer(Layer.merge(NodeServices.layer, FetchHttpClient.layer), { excludeTestServi
         })
     )
 
-    it.effect("finds a model server in order", () =>
+    it.effect("parley doctor finds a model server in order", () =>
       Effect.gen(function* () {
         const upstream = yield* makeMockModelServer
         const found = yield* examination({ OPENAI_BASE_URL: upstream.url, OPENAI_MODEL: "mock-model" })

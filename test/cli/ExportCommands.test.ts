@@ -27,7 +27,7 @@ const someUser = Effect.gen(function* () {
 })
 
 layer(AdminServer.layer, { excludeTestServices: true })("parley data export", (it) => {
-  it.effect("writes an archive that only its owner can read, once", () =>
+  it.effect("parley data export writes an archive that only its owner can read, once", () =>
     Effect.gen(function* () {
       const path = join(yield* directory, "user.zip")
       const { email } = yield* someUser
@@ -50,7 +50,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley data export", (i
     })
   )
 
-  it.effect("leaves no file behind when it can't be completed", () =>
+  it.effect("parley data export leaves no file behind when it can't be completed", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const path = yield* directory

@@ -62,7 +62,7 @@ const terminal = (isTerminal: boolean) => {
 }
 
 layer(AdminServer.layer, { excludeTestServices: true })("parley file", (it) => {
-  it.effect("uploads a file whose bytes are the same when they are read back", () =>
+  it.effect("parley file uploads a file whose bytes are the same when they are read back", () =>
     Effect.gen(function* () {
       const { user } = yield* makeUser
       const bytes = randomBytes(5_000_003)
@@ -78,7 +78,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley file", (it) => {
     })
   )
 
-  it.effect("shows the progress of an upload on a terminal", () =>
+  it.effect("parley file shows the progress of an upload on a terminal", () =>
     Effect.gen(function* () {
       const { user } = yield* makeUser
       const path = yield* localFile("big.txt", Buffer.alloc(2_000_000, "text "))
@@ -98,7 +98,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley file", (it) => {
     })
   )
 
-  it.effect("replaces control characters in file names", () =>
+  it.effect("parley file replaces control characters in file names", () =>
     Effect.gen(function* () {
       const { user } = yield* makeUser
       const path = yield* localFile("a\u001b[2J\n.txt", "text")
@@ -110,7 +110,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley file", (it) => {
     })
   )
 
-  it.effect("reports why a text can't be read", () =>
+  it.effect("parley file reports why a text can't be read", () =>
     Effect.gen(function* () {
       const { user } = yield* makeUser
       const path = yield* localFile("odd", "unreadable")
@@ -124,7 +124,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley file", (it) => {
     })
   )
 
-  it.effect("lists, shows and deletes the files of the named user only", () =>
+  it.effect("parley file lists, shows and deletes the files of the named user only", () =>
     Effect.gen(function* () {
       const { user } = yield* makeUser
       const { user: other } = yield* makeUser
@@ -159,7 +159,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley file", (it) => {
     })
   )
 
-  it.effect("prints every page of a long list", () =>
+  it.effect("parley file prints every page of a long list", () =>
     Effect.gen(function* () {
       const { user } = yield* makeUser
       const sql = yield* SqlClient.SqlClient
@@ -172,7 +172,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley file", (it) => {
     })
   )
 
-  it.effect("prints one line with the reason of a failure", () =>
+  it.effect("parley file prints one line with the reason of a failure", () =>
     Effect.gen(function* () {
       const { user } = yield* makeUser
       const path = yield* localFile("file.txt", "text")
@@ -199,7 +199,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley file", (it) => {
     })
   )
 
-  it.effect("sends exactly the bytes of the file as it was when the upload began", () =>
+  it.effect("parley file sends exactly the bytes of the file as it was when the upload began", () =>
     Effect.gen(function* () {
       const { user } = yield* makeUser
       const path = yield* localFile("log.txt", "x".repeat(100_000))
@@ -224,7 +224,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley file", (it) => {
     })
   )
 
-  it.effect("reports an unavailable store and leaves no file behind", () =>
+  it.effect("parley file reports an unavailable store and leaves no file behind", () =>
     Effect.gen(function* () {
       const { user } = yield* makeUser
       const faults = yield* BlobFaults
@@ -239,7 +239,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley file", (it) => {
     })
   )
 
-  it.effect("leaves no file behind when an upload is interrupted", () =>
+  it.effect("parley file leaves no file behind when an upload is interrupted", () =>
     Effect.gen(function* () {
       const { user } = yield* makeUser
       const { key, url } = yield* AdminServer
@@ -263,7 +263,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley file", (it) => {
     })
   )
 
-  it.effect("is rejected by the interface when the request is malformed", () =>
+  it.effect("a malformed upload is rejected by the interface", () =>
     Effect.gen(function* () {
       const { user } = yield* makeUser
       const { key, url } = yield* AdminServer
@@ -308,7 +308,7 @@ const limits = {
 layer(AdminServer.layerWith({ files: limits }), { excludeTestServices: true })(
   "parley file upload, where little is allowed",
   (it) => {
-    it.effect("reports that the text is still being read", () =>
+    it.effect("parley file upload reports that the text is still being read", () =>
       Effect.gen(function* () {
         const { user } = yield* makeUser
         const path = yield* localFile("slow.txt", "hang")
@@ -318,7 +318,7 @@ layer(AdminServer.layerWith({ files: limits }), { excludeTestServices: true })(
       })
     )
 
-    it.effect("rejects a file that is too large before sending it", () =>
+    it.effect("parley file upload rejects a file that is too large before sending it", () =>
       Effect.gen(function* () {
         const { user } = yield* makeUser
         const path = yield* localFile("large.txt", Buffer.alloc(200_001, "x"))
@@ -327,7 +327,7 @@ layer(AdminServer.layerWith({ files: limits }), { excludeTestServices: true })(
       })
     )
 
-    it.effect("receives the refusal of a file that is too large after sending all of it", () =>
+    it.effect("parley file upload receives the refusal of a file that is too large after sending it", () =>
       Effect.gen(function* () {
         const { user } = yield* makeUser
         const { files } = yield* clientWith()
@@ -347,7 +347,7 @@ layer(AdminServer.layerWith({ files: limits }), { excludeTestServices: true })(
       })
     )
 
-    it.effect("respects the user's quota", () =>
+    it.effect("parley file upload respects the user's quota", () =>
       Effect.gen(function* () {
         const { user } = yield* makeUser
         const path = yield* localFile("one.txt", Buffer.alloc(200_000, "x"))

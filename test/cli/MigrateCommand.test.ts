@@ -22,7 +22,7 @@ const olderDatabase = Effect.gen(function* () {
 layer(Layer.merge(NodeServices.layer, FetchHttpClient.layer), { excludeTestServices: true })(
   "parley migrate",
   (it) => {
-    it.effect("lists with --dry-run what it would do and changes nothing, and does it without", () =>
+    it.effect("parley migrate lists with --dry-run what it would do, and does it without", () =>
       Effect.gen(function* () {
         const { env } = yield* olderDatabase
         for (let run = 0; run < 2; run++) {
@@ -41,7 +41,7 @@ layer(Layer.merge(NodeServices.layer, FetchHttpClient.layer), { excludeTestServi
       })
     )
 
-    it.effect("refuses a database of a newer version in one line", () =>
+    it.effect("parley migrate refuses a database of a newer version in one line", () =>
       Effect.gen(function* () {
         const { client, env } = yield* olderDatabase
         yield* Effect.flatMap(
@@ -57,7 +57,7 @@ layer(Layer.merge(NodeServices.layer, FetchHttpClient.layer), { excludeTestServi
       })
     )
 
-    it.effect("creates no embedded database to find out what it would do", () =>
+    it.effect("parley migrate creates no embedded database to find out what it would do", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const dataDir = yield* fs.makeTempDirectoryScoped({ prefix: "parley-migrate-" })
@@ -71,7 +71,7 @@ layer(Layer.merge(NodeServices.layer, FetchHttpClient.layer), { excludeTestServi
     const dataDir = sockets.replace(/\/postgres\/run$/, "")
 
     it.effect.skipIf(dataDir === sockets)(
-      "looks at the embedded database of a running service, and doesn't migrate under it",
+      "parley migrate looks at the embedded database of a running service, and doesn't migrate it",
       () =>
         Effect.gen(function* () {
           const env = { PARLEY_DATA_DIR: dataDir }

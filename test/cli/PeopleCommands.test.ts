@@ -37,7 +37,7 @@ const Invitations = Schema.fromJsonString(
 )
 
 layer(AdminServer.layer, { excludeTestServices: true })("parley for people", (it) => {
-  it.effect("invites users, lists their invitations and revokes them", () =>
+  it.effect("parley invites users, lists their invitations and revokes them", () =>
     Effect.gen(function* () {
       const links = yield* Links
       succeeded(yield* run("org", "create", "Acme"))
@@ -66,7 +66,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley for people", (it
     })
   )
 
-  it.effect("changes roles, resets passwords and ends sessions", () =>
+  it.effect("parley changes roles, resets passwords and ends sessions", () =>
     Effect.gen(function* () {
       const links = yield* Links
       const sessions = yield* Sessions
@@ -97,7 +97,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley for people", (it
     })
   )
 
-  it.effect("lists and unlinks accounts of identity providers", () =>
+  it.effect("parley lists and unlinks accounts of identity providers", () =>
     Effect.gen(function* () {
       const identities = yield* Identities
       const email = "linked@example.com"
@@ -123,7 +123,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley for people", (it
     })
   )
 
-  it.effect("prints a link for the first administrator until one has signed in", () =>
+  it.effect("parley prints a link for the first administrator until one has signed in", () =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const links = yield* Links

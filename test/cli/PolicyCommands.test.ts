@@ -39,7 +39,7 @@ const withPlans = Layer.unwrap(
 )
 
 layer(withPlans, { excludeTestServices: true })("parley with plans", (it) => {
-  it.effect("gives organizations plans of the catalog, and no others", () =>
+  it.effect("parley gives organizations plans of the catalog, and no others", () =>
     Effect.gen(function* () {
       succeeded(yield* run("org", "create", "Acme", "--plan", "free"))
       refused(
@@ -64,7 +64,7 @@ layer(withPlans, { excludeTestServices: true })("parley with plans", (it) => {
     })
   )
 
-  it.effect("lists the plans with their bounds and warns of undefined plans", () =>
+  it.effect("parley lists the plans with their bounds and warns of undefined plans", () =>
     Effect.gen(function* () {
       assert.match(yield* checkOf("plans"), /^plans +ok /)
       const sql = yield* SqlClient.SqlClient
@@ -84,7 +84,7 @@ layer(withPlans, { excludeTestServices: true })("parley with plans", (it) => {
     })
   )
 
-  it.effect("disables and enables users", () =>
+  it.effect("parley disables and enables users", () =>
     Effect.gen(function* () {
       succeeded(yield* run("user", "create", "eve@example.com", "--org", "Acme"))
       assert.match(
@@ -102,7 +102,7 @@ layer(withPlans, { excludeTestServices: true })("parley with plans", (it) => {
     })
   )
 
-  it.effect("shows the free edition when no license is installed", () =>
+  it.effect("parley shows the free edition when no license is installed", () =>
     Effect.gen(function* () {
       assert.match(succeeded(yield* run("license", "show")), /^This is the free edition/)
       assert.deepInclude(document(yield* run("license", "show", "--json")), {
@@ -122,7 +122,7 @@ layer(withPlans, { excludeTestServices: true })("parley with plans", (it) => {
 })
 
 layer(AdminServer.layer, { excludeTestServices: true })("parley without plans", (it) => {
-  it.effect("accepts any plan, and reports that plans bound nothing", () =>
+  it.effect("parley without plans accepts any plan, and reports that plans bound nothing", () =>
     Effect.gen(function* () {
       succeeded(yield* run("org", "create", "Acme", "--plan", "whatever"))
       const { stdout } = yield* run("plan", "list")
@@ -144,7 +144,7 @@ const withLicense = Layer.unwrap(
 )
 
 layer(withLicense, { excludeTestServices: true })("parley with a license", (it) => {
-  it.effect("shows the license, enforces its numbers, and reports that it has ended", () =>
+  it.effect("parley shows the license, enforces its numbers, and reports that it has ended", () =>
     Effect.gen(function* () {
       succeeded(yield* run("org", "create", "Acme"))
       refused(
@@ -186,7 +186,7 @@ const withFewSeats = Layer.unwrap(
 
 layer(withFewSeats, { excludeTestServices: true })("parley with a license that was installed later", (it) => {
   it.effect(
-    "warns of more users than the license has room for, and explains the models that it excludes",
+    "parley warns of more users than the license has room for, and explains the models that it excludes",
     () =>
       Effect.gen(function* () {
         succeeded(yield* run("org", "create", "Acme"))

@@ -57,7 +57,7 @@ const filesOf = (id: ProjectId) =>
 const project = (...args: ReadonlyArray<string>) => run("project", ...args)
 
 layer(AdminServer.layer, { excludeTestServices: true })("parley project", (it) => {
-  it.effect("creates and lists projects", () =>
+  it.effect("parley project creates and lists projects", () =>
     Effect.gen(function* () {
       const { organization } = yield* makeUser
       const name = `Böats & more of ${organization.name}`
@@ -93,7 +93,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley project", (it) =
     })
   )
 
-  it.effect("adds users of the organization as members, and removes them", () =>
+  it.effect("parley project adds users of the organization as members, and removes them", () =>
     Effect.gen(function* () {
       const { organization, user, name, id } = yield* someProject
       const { user: stranger } = yield* makeUser
@@ -129,7 +129,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley project", (it) =
     })
   )
 
-  it.effect("keeps the only owner of a project, also when two owners are removed at once", () =>
+  it.effect("parley project keeps the only owner of a project, also when two are removed at once", () =>
     Effect.gen(function* () {
       const { organization, user, name, id } = yield* someProject
       const colleague = yield* (yield* Accounts).createUser(`${randomUUID()}@example.com`, organization.name)
@@ -161,7 +161,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley project", (it) =
   )
 
   it.effect(
-    "finds a project by its name, its id or its organization and name, and asks for the last where names are ambiguous",
+    "parley project finds a project by its name, its id or its organization and name, and asks for the last where names are ambiguous",
     () =>
       Effect.gen(function* () {
         const { name, id } = yield* someProject
@@ -183,7 +183,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley project", (it) =
       })
   )
 
-  it.effect("uploads files, waits until they are searchable, and reports each", () =>
+  it.effect("parley project uploads files, waits until they are searchable, and reports each", () =>
     Effect.gen(function* () {
       const { user, name, id } = yield* someProject
       const contents = Object.fromEntries(
@@ -213,7 +213,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley project", (it) =
     })
   )
 
-  it.effect("shows the progress of an upload on a terminal", () =>
+  it.effect("parley project shows the progress of an upload on a terminal", () =>
     Effect.gen(function* () {
       const { name } = yield* someProject
       const paths = yield* localFiles({ "a.txt": "zebra", "b.txt": "horse" })
@@ -232,7 +232,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley project", (it) =
     })
   )
 
-  it.effect("names the file that can't be searched, and the reason", () =>
+  it.effect("parley project names the file that can't be searched, and the reason", () =>
     Effect.gen(function* () {
       const { name, id } = yield* someProject
       const paths = yield* localFiles({ "odd.txt": "unreadable", "fine.txt": "zebra" })
@@ -252,7 +252,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley project", (it) =
     })
   )
 
-  it.effect("adds the others where a file is empty or can't be read, and says so", () =>
+  it.effect("parley project adds the others where a file is empty or can't be read, and says so", () =>
     Effect.gen(function* () {
       const { name, id } = yield* someProject
       const paths = yield* localFiles({ "empty.txt": "", "fine.txt": "zebra" })
@@ -270,7 +270,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley project", (it) =
     })
   )
 
-  it.effect("uploads the files for the named user, and rejects a user who can't own them", () =>
+  it.effect("parley project uploads the files for the named user, and rejects one who can't own them", () =>
     Effect.gen(function* () {
       const { organization, user, name, id } = yield* someProject
       const { user: stranger } = yield* makeUser
@@ -300,7 +300,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley project", (it) =
     })
   )
 
-  it.effect("removes a file, which its owner keeps, and indexes all files again", () =>
+  it.effect("parley project removes a file, which its owner keeps, and indexes all files again", () =>
     Effect.gen(function* () {
       const { user, name, id } = yield* someProject
       const { projects } = yield* clientWith()
@@ -327,7 +327,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley project", (it) =
     })
   )
 
-  it.effect("searches, and explains the results or why there are none", () =>
+  it.effect("parley project searches, and explains the results or why there are none", () =>
     Effect.gen(function* () {
       const { name } = yield* someProject
       const search = (...args: ReadonlyArray<string>) => project("search", name, ...args)
@@ -357,7 +357,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley project", (it) =
     })
   )
 
-  it.effect("reports that not all files are searchable yet", () =>
+  it.effect("parley project reports that not all files are searchable yet", () =>
     Effect.gen(function* () {
       const { user, name, id } = yield* someProject
       const { projects } = yield* clientWith()
@@ -380,7 +380,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley project", (it) =
     })
   )
 
-  it.effect("prints a line for each query of an evaluation, in their order", () =>
+  it.effect("parley project prints a line for each query of an evaluation, in their order", () =>
     Effect.gen(function* () {
       const { name } = yield* someProject
       const paths = yield* localFiles({ "a.txt": "a zebra\na zebra foal", "b.txt": "a horse" })
@@ -439,7 +439,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley project", (it) =
 layer(AdminServer.layerWith({ files: { fileBytesMax: 1_000, filesPerUserMax: 2, uploadsPerUserMax: 1 } }), {
   excludeTestServices: true
 })("parley project, where little is allowed", (it) => {
-  it.effect("uploads no more files at once than allowed, and reports how many were added", () =>
+  it.effect("parley project uploads no more files at once than allowed, and reports how many it added", () =>
     Effect.gen(function* () {
       const { name, id } = yield* someProject
       const paths = yield* localFiles({ "a.txt": "a", "b.txt": "b", "c.txt": "c" })

@@ -22,7 +22,7 @@ const ground = Layer.mergeAll(NodeServices.layer, FetchHttpClient.layer, Reactiv
 
 layer(ground, { excludeTestServices: true })("A command that only looks at an embedded database", (it) => {
   it.effect(
-    "changes nothing in the data directory while no service runs",
+    "a command that only looks at an embedded database changes nothing in the directory while no service runs",
     () =>
       Effect.gen(function* () {
         const dataDir = yield* dataDirectory

@@ -38,7 +38,7 @@ const thief = Effect.gen(function* () {
 })
 
 layer(AdminServer.layer, { excludeTestServices: true })("parley", (it) => {
-  it.effect("finds the server by the address in the data directory", () =>
+  it.effect("parley finds the server by the address in the data directory", () =>
     Effect.gen(function* () {
       const { key, url } = yield* AdminServer
       const PARLEY_DATA_DIR = yield* dataDirWith(url)
@@ -48,7 +48,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley", (it) => {
     })
   )
 
-  it.effect("sends the key of a data directory to no server of another installation", () =>
+  it.effect("parley sends the key of a data directory to no server of another installation", () =>
     Effect.gen(function* () {
       const { url } = yield* AdminServer
       for (const env of [
@@ -63,7 +63,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley", (it) => {
     })
   )
 
-  it.effect("sends no key to what can't prove that it has it, whatever the command", () =>
+  it.effect("parley sends no key to what can't prove that it has it, whatever the command", () =>
     Effect.gen(function* () {
       const { keys, url } = yield* thief
       const PARLEY_DATA_DIR = yield* dataDirWith(url)
@@ -75,7 +75,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley", (it) => {
     })
   )
 
-  it.effect("sends a key to a server when the operator names both", () =>
+  it.effect("parley sends a key to a server when the operator names both", () =>
     Effect.gen(function* () {
       const { keys, url } = yield* thief
       const PARLEY_ADMIN_KEY = `parley_admin_${"x".repeat(39)}`
@@ -85,7 +85,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley", (it) => {
     })
   )
 
-  it.effect("says that PARLEY_URL must not end in a path of the service", () =>
+  it.effect("parley says that PARLEY_URL must not end in a path of the service", () =>
     Effect.gen(function* () {
       const { dataDir, url } = yield* AdminServer
       for (const path of ["/v1", "/docs/", "/openai/v1"]) {
@@ -102,7 +102,7 @@ layer(FetchHttpClient.layer, { excludeTestServices: true })("parley without its 
   const reasonAt = (PARLEY_URL: string) =>
     Effect.map(runWith({ PARLEY_URL, PARLEY_ADMIN_KEY }, ["org", "list"]), ({ stderr }) => stderr)
 
-  it.effect("tells a refused connection, an unknown host, missing TLS and what is no HTTP apart", () =>
+  it.effect("parley distinguishes a refused connection, an unknown host, missing TLS and no HTTP", () =>
     Effect.gen(function* () {
       const { url } = yield* thief
       const closing = createTcpServer((socket) => socket.end())
@@ -122,7 +122,7 @@ layer(FetchHttpClient.layer, { excludeTestServices: true })("parley without its 
     })
   )
 
-  it.effect("says that the service of the data directory is gone when it left its address", () =>
+  it.effect("parley says that the service of the data directory is gone when it left its address", () =>
     Effect.gen(function* () {
       const PARLEY_DATA_DIR = yield* dataDirWith("http://127.0.0.1:9")
       const { stderr } = yield* runWith({ PARLEY_DATA_DIR }, ["org", "list"])
@@ -132,7 +132,7 @@ layer(FetchHttpClient.layer, { excludeTestServices: true })("parley without its 
 })
 
 describe("the reason why no answer came", () => {
-  it("names a certificate that is not trusted, and a host that can't be reached", () => {
+  it("the reason of a missing answer names an untrusted certificate, and an unreachable host", () => {
     const address = { url: "https://parley.example.com", by: "PARLEY_URL" } as const
     const reason = (code: string) =>
       noAnswer(address, { cause: new AggregateError([Object.assign(new Error(), { code })]) }).message
@@ -143,7 +143,7 @@ describe("the reason why no answer came", () => {
 })
 
 describe("the address that a service leaves", () => {
-  it.effect("is there as long as the service runs, and stays if another process wrote its own since", () =>
+  it.effect("the address file is there as long as the service runs, and stays if another wrote its own", () =>
     Effect.gen(function* () {
       const dataDir = join(yield* directory, "data")
       const found = Effect.map(readAddress(dataDir), Option.getOrNull)
@@ -164,7 +164,7 @@ describe("the address that a service leaves", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it("is one to connect to, also when the service listens on all networks", () => {
+  it("the address of a service can be connected to, also when it listens on all networks", () => {
     assert.strictEqual(reachable("http://0.0.0.0:3000"), "http://127.0.0.1:3000")
     assert.strictEqual(reachable(urlOf("::", 3000)), "http://[::1]:3000")
     assert.strictEqual(reachable(urlOf("10.0.0.1", 3000)), "http://10.0.0.1:3000")

@@ -88,7 +88,7 @@ const spend = Effect.fnUntraced(function* (
 layer(AdminServer.layerWith({ usage: { dailyTokens: 500, monthlyTokens: null } }), {
   excludeTestServices: true
 })("parley limits and usage", (it) => {
-  it.effect("sets the limits of a user, and shows them with the usage", () =>
+  it.effect("parley limits sets the limits of a user, and shows them with the usage", () =>
     Effect.gen(function* () {
       const { caller, email } = yield* someone("ada")
       const show = Effect.map(run("limits", "show", email, "--json"), document(Limits))
@@ -112,7 +112,7 @@ layer(AdminServer.layerWith({ usage: { dailyTokens: 500, monthlyTokens: null } }
     })
   )
 
-  it.effect("reports usage by day, model or key", () =>
+  it.effect("parley usage reports by day, model or key", () =>
     Effect.gen(function* () {
       const eve = yield* someone("eve")
       const mallory = yield* someone("mallory")
@@ -184,7 +184,7 @@ layer(AdminServer.layerWith({ usage: { dailyTokens: 500, monthlyTokens: null } }
     })
   )
 
-  it.effect("splits the usage of an organization by user and by organization, also as CSV", () =>
+  it.effect("parley usage splits an organization by user and by organization, also as CSV", () =>
     Effect.gen(function* () {
       const heidi = yield* someone("heidi")
       const parts = { cachedInputTokens: 30, cacheWriteInputTokens: 5, reasoningTokens: 1 }
@@ -204,7 +204,7 @@ layer(AdminServer.layerWith({ usage: { dailyTokens: 500, monthlyTokens: null } }
     })
   )
 
-  it.effect("adds up what the requests of models with prices cost", () =>
+  it.effect("parley usage adds up what the requests of models with prices cost", () =>
     Effect.gen(function* () {
       const { caller } = yield* someone("ivan")
       yield* spend(caller, "priced", 2_000_000)
@@ -237,7 +237,7 @@ layer(AdminServer.layerWith({ usage: { dailyTokens: 500, monthlyTokens: null } }
     [{ cacheWrite: 3 }, 700 * 2 + 300 * 3 + 100 * 8],
     [{ reasoning: 0 }, 1_000 * 2 + 40 * 8],
     [{ cachedInput: 0, cacheWrite: 3, reasoning: 10 }, 100 * 2 + 300 * 3 + 40 * 8 + 60 * 10]
-  ])("charges the tokens of caches and of reasoning by their own prices: %j", ([prices, millionths]) =>
+  ])("parley usage charges cached and reasoning tokens by their own prices: %j", ([prices, millionths]) =>
     Effect.gen(function* () {
       const { caller } = yield* someone(`peggy${millionths}`)
       const counts = { cachedInputTokens: 600, cacheWriteInputTokens: 300, reasoningTokens: 60 }
@@ -256,7 +256,7 @@ layer(AdminServer.layerWith({ usage: { dailyTokens: 500, monthlyTokens: null } }
     })
   )
 
-  it.effect("shows the cost by the prices of the models, those of caches and of reasoning among them", () =>
+  it.effect("parley usage shows the cost by the prices of the models, with caches and reasoning", () =>
     Effect.gen(function* () {
       const { caller, email } = yield* someone("rupert")
       const price = { input: 2, output: 8, cachedInput: 0.5, cacheWrite: 4, reasoning: 10 }
@@ -271,7 +271,7 @@ layer(AdminServer.layerWith({ usage: { dailyTokens: 500, monthlyTokens: null } }
     })
   )
 
-  it.effect("names each key and its owner, and shows a dash for a deleted key", () =>
+  it.effect("parley usage names each key and its owner, and shows a dash for a deleted key", () =>
     Effect.gen(function* () {
       const { caller, email } = yield* someone("grace")
       const keys = yield* ApiKeys
@@ -295,7 +295,7 @@ layer(AdminServer.layerWith({ usage: { dailyTokens: 500, monthlyTokens: null } }
     })
   )
 
-  it.effect("reports the days that are named, the last one included", () =>
+  it.effect("parley usage reports the days that are named, the last one included", () =>
     Effect.gen(function* () {
       const { caller, email } = yield* someone("olivia")
       const sql = yield* SqlClient.SqlClient
@@ -332,7 +332,7 @@ layer(AdminServer.layerWith({ usage: { dailyTokens: 500, monthlyTokens: null } }
     })
   )
 
-  it.effect("names what is wrong with a command line", () =>
+  it.effect("parley usage names what is wrong with a command line", () =>
     Effect.gen(function* () {
       const { email } = yield* someone("trent")
       for (const [args, code, message] of [
