@@ -11,7 +11,7 @@ const provider = Effect.map(TestApp, ({ alice, url }) =>
 
 /** The Vercel AI SDK with its OpenAI provider, pointed at the service. */
 layer(TestApp.layer(), { excludeTestServices: true })("ai with @ai-sdk/openai", (it) => {
-  it.effect("generates text", () =>
+  it.effect("@ai-sdk/openai generates text", () =>
     Effect.gen(function* () {
       const openai = yield* provider
       const model = yield* ScriptedModel
@@ -33,7 +33,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("ai with @ai-sdk/openai", 
     })
   )
 
-  it.effect("streams text", () =>
+  it.effect("@ai-sdk/openai streams text", () =>
     Effect.gen(function* () {
       const openai = yield* provider
       const model = yield* ScriptedModel
@@ -49,7 +49,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("ai with @ai-sdk/openai", 
     })
   )
 
-  it.effect("holds a conversation of two turns, whose earlier answer it sends as an item reference", () =>
+  it.effect("@ai-sdk/openai holds a conversation of two turns, with an item reference to the first", () =>
     Effect.gen(function* () {
       const openai = yield* provider
       const model = yield* ScriptedModel
@@ -77,7 +77,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("ai with @ai-sdk/openai", 
     })
   )
 
-  it.effect("surfaces a failure in the middle of a stream", () =>
+  it.effect("@ai-sdk/openai reports a failure in the middle of a stream", () =>
     Effect.gen(function* () {
       const openai = yield* provider
       const model = yield* ScriptedModel

@@ -59,7 +59,7 @@ const looks = (city: string) =>
 
 /** The official `@anthropic-ai/sdk`, pointed at the service. */
 layer(TestApp.layer(), { excludeTestServices: true })("@anthropic-ai/sdk", (it) => {
-  it.effect("creates a message", () =>
+  it.effect("@anthropic-ai/sdk creates a message", () =>
     Effect.gen(function* () {
       const anthropic = yield* client
       yield* script(says("Hello", " world"))
@@ -71,7 +71,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("@anthropic-ai/sdk", (it) 
     })
   )
 
-  it.effect("streams events, and accumulates them with its own helper", () =>
+  it.effect("@anthropic-ai/sdk streams events, and accumulates them with its own helper", () =>
     Effect.gen(function* () {
       const anthropic = yield* client
       yield* script(says("Hello", " world"), says("Hello", " world"))
@@ -104,7 +104,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("@anthropic-ai/sdk", (it) 
     })
   )
 
-  it.effect("runs two rounds of its tools, and gives back what the model thought", () =>
+  it.effect("@anthropic-ai/sdk runs two rounds of its tools, and gives back what the model thought", () =>
     Effect.gen(function* () {
       const anthropic = yield* client
       yield* script(looks("Bonn"), looks("Berlin"), says("Sunny in both."))
@@ -155,7 +155,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("@anthropic-ai/sdk", (it) 
     })
   )
 
-  it.effect("shows an image, counts tokens and lists models", () =>
+  it.effect("@anthropic-ai/sdk shows an image, counts tokens and lists models", () =>
     Effect.gen(function* () {
       const anthropic = yield* client
       yield* script(says("A dot."))
@@ -188,7 +188,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("@anthropic-ai/sdk", (it) 
     })
   )
 
-  it.effect("knows the errors by their types", () =>
+  it.effect("@anthropic-ai/sdk knows the errors by their types", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       const anthropic = yield* client
@@ -230,7 +230,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("@anthropic-ai/sdk", (it) 
 
 /** `@ai-sdk/anthropic`, whose base URL has the version. */
 layer(TestApp.layer(), { excludeTestServices: true })("@ai-sdk/anthropic", (it) => {
-  it.effect("streams an answer after two rounds of its tool, with what the model thought", () =>
+  it.effect("@ai-sdk/anthropic streams an answer after two rounds of its tool, with reasoning", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const parley = createAnthropic({ apiKey: alice.key, baseURL: `${url}/anthropic/v1` })

@@ -45,7 +45,7 @@ const lastResult = Effect.gen(function* () {
 const rain = async ({ city }: { readonly city: string }): Promise<string> => `rain in ${city}`
 
 layer(TestApp.layer(), { excludeTestServices: true })("openai.chat.completions", (it) => {
-  it.effect("creates, and streams with its helper", () =>
+  it.effect("openai.chat.completions creates, and streams with its helper", () =>
     Effect.gen(function* () {
       const openai = new OpenAI(yield* base)
       const model = yield* ScriptedModel
@@ -64,7 +64,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("openai.chat.completions",
     })
   )
 
-  it.effect("parses an answer that has to match a schema", () =>
+  it.effect("openai.chat.completions parses an answer that has to match a schema", () =>
     Effect.gen(function* () {
       const openai = new OpenAI(yield* base)
       const model = yield* ScriptedModel
@@ -87,7 +87,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("openai.chat.completions",
   )
 
   for (const stream of [false, true]) {
-    it.effect(`runs tools ${stream ? "in a stream" : "in whole answers"}`, () =>
+    it.effect(`openai.chat.completions runs tools ${stream ? "in a stream" : "in whole answers"}`, () =>
       Effect.gen(function* () {
         const openai = new OpenAI(yield* base)
         yield* weatherScript
@@ -118,7 +118,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("openai.chat.completions",
     )
   }
 
-  it.effect("tells a failure within a stream by its code", () =>
+  it.effect("openai.chat.completions knows a failure within a stream by its code", () =>
     Effect.gen(function* () {
       const openai = new OpenAI(yield* base)
       const model = yield* ScriptedModel
@@ -150,7 +150,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("@langchain/openai by its 
       new ChatOpenAI({ apiKey, model: "auto", configuration: { baseURL }, maxRetries: 0, temperature: 0 })
   )
 
-  it.effect("invokes and streams", () =>
+  it.effect("@langchain/openai invokes and streams", () =>
     Effect.gen(function* () {
       const langChain = yield* chat
       const model = yield* ScriptedModel
@@ -168,7 +168,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("@langchain/openai by its 
     })
   )
 
-  it.effect("calls tools and goes on with their results", () =>
+  it.effect("@langchain/openai calls tools and goes on with their results", () =>
     Effect.gen(function* () {
       const langChain = (yield* chat).bindTools([
         { type: "function", function: { name: "weather", description: "The weather.", parameters } }
@@ -187,7 +187,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("@langchain/openai by its 
     })
   )
 
-  it.effect("gets an object of a schema", () =>
+  it.effect("@langchain/openai gets an object of a schema", () =>
     Effect.gen(function* () {
       const langChain = (yield* chat).withStructuredOutput(parameters, { name: "place" })
       const model = yield* ScriptedModel
@@ -200,7 +200,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("@langchain/openai by its 
 layer(TestApp.layer(), { excludeTestServices: true })("openai.chat of the AI SDK", (it) => {
   const chat = Effect.map(base, ({ apiKey, baseURL }) => createOpenAI({ apiKey, baseURL }).chat("auto"))
 
-  it.effect("generates and streams text", () =>
+  it.effect("openai.chat of the AI SDK generates and streams text", () =>
     Effect.gen(function* () {
       const sdk = yield* chat
       const model = yield* ScriptedModel
@@ -217,7 +217,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("openai.chat of the AI SDK
     })
   )
 
-  it.effect("runs tools step by step", () =>
+  it.effect("openai.chat of the AI SDK runs tools step by step", () =>
     Effect.gen(function* () {
       const sdk = yield* chat
       yield* weatherScript
@@ -235,7 +235,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("openai.chat of the AI SDK
     })
   )
 
-  it.effect("generates an object", () =>
+  it.effect("openai.chat of the AI SDK generates an object", () =>
     Effect.gen(function* () {
       const sdk = yield* chat
       const model = yield* ScriptedModel

@@ -12,7 +12,7 @@ const client = Effect.map(
 
 /** The official `openai` package, pointed at the service. */
 layer(TestApp.layer(), { excludeTestServices: true })("openai", (it) => {
-  it.effect("creates a response", () =>
+  it.effect("openai creates a response", () =>
     Effect.gen(function* () {
       const openai = yield* client
       const model = yield* ScriptedModel
@@ -27,7 +27,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("openai", (it) => {
     })
   )
 
-  it.effect("streams events", () =>
+  it.effect("openai streams events", () =>
     Effect.gen(function* () {
       const openai = yield* client
       const model = yield* ScriptedModel
@@ -47,7 +47,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("openai", (it) => {
     })
   )
 
-  it.effect("accumulates a stream with its own helper", () =>
+  it.effect("openai accumulates a stream with its own helper", () =>
     Effect.gen(function* () {
       const openai = yield* client
       const model = yield* ScriptedModel
@@ -65,7 +65,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("openai", (it) => {
     })
   )
 
-  it.effect("goes on with a conversation by previous_response_id and by conversation", () =>
+  it.effect("openai continues a conversation by previous_response_id and by conversation", () =>
     Effect.gen(function* () {
       const openai = yield* client
       const model = yield* ScriptedModel
@@ -85,7 +85,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("openai", (it) => {
     })
   )
 
-  it.effect("replays an output in the next input", () =>
+  it.effect("openai replays an output in the next input", () =>
     Effect.gen(function* () {
       const openai = yield* client
       const model = yield* ScriptedModel
@@ -106,7 +106,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("openai", (it) => {
     })
   )
 
-  it.effect("aborts, and the model is cancelled", () =>
+  it.effect("openai aborts, and the model is cancelled", () =>
     Effect.gen(function* () {
       const openai = yield* client
       const model = yield* ScriptedModel
@@ -123,7 +123,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("openai", (it) => {
     })
   )
 
-  it.effect("tells the service's errors by their status, code and param", () =>
+  it.effect("openai knows the service's errors by their status, code and param", () =>
     Effect.gen(function* () {
       const openai = yield* client
       const app = yield* TestApp

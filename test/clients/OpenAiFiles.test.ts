@@ -26,7 +26,7 @@ const errorFrom = async (promise: PromiseLike<unknown>): Promise<APIError> => {
 
 /** The official `openai` package, pointed at the service. */
 layer(app, { excludeTestServices: true })("openai.files", (it) => {
-  it.effect("uploads, inspects, downloads and deletes", () =>
+  it.effect("openai.files uploads, inspects, downloads and deletes", () =>
     Effect.gen(function* () {
       const openai = yield* client
       yield* Effect.promise(async () => {
@@ -56,7 +56,7 @@ layer(app, { excludeTestServices: true })("openai.files", (it) => {
     })
   )
 
-  it.effect("waits until the text is ready", () =>
+  it.effect("openai.files waits until the text is ready", () =>
     Effect.gen(function* () {
       const openai = yield* client
       const extraction = yield* ScriptedExtraction
@@ -78,7 +78,7 @@ layer(app, { excludeTestServices: true })("openai.files", (it) => {
     })
   )
 
-  it.effect("visits every file when it pages through a list, also while it deletes them", () =>
+  it.effect("openai.files visits every file when it pages through a list, also while it deletes them", () =>
     Effect.gen(function* () {
       const openai = yield* client
       yield* Effect.promise(async () => {
@@ -108,7 +108,7 @@ layer(app, { excludeTestServices: true })("openai.files", (it) => {
     })
   )
 
-  it.effect("understands refusals", () =>
+  it.effect("openai.files understands refusals", () =>
     Effect.gen(function* () {
       const openai = yield* client
       yield* Effect.promise(async () => {

@@ -29,7 +29,7 @@ const whole = "Let me count. It is 83810205."
 
 /** The service runs its tools by itself; client libraries must neither run them nor stumble over them. */
 layer(TestApp.layer(), { excludeTestServices: true })("an answer with tool calls", (it) => {
-  it.effect("is read by openai", () =>
+  it.effect("an answer with tool calls is read by openai", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const client = new OpenAI({ apiKey: alice.key, baseURL: `${url}/v1`, maxRetries: 0 })
@@ -43,7 +43,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("an answer with tool calls
     })
   )
 
-  it.effect("is accumulated by openai's stream helper", () =>
+  it.effect("an answer with tool calls is accumulated by openai's stream helper", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const client = new OpenAI({ apiKey: alice.key, baseURL: `${url}/v1`, maxRetries: 0 })
@@ -56,7 +56,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("an answer with tool calls
     })
   )
 
-  it.effect("is read by the AI SDK, whole and streamed", () =>
+  it.effect("an answer with tool calls is read by the AI SDK, whole and streamed", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const openai = createOpenAI({ apiKey: alice.key, baseURL: `${url}/v1` })
@@ -76,7 +76,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("an answer with tool calls
     })
   )
 
-  it.effect("is replayed by the AI SDK in the next turn", () =>
+  it.effect("an answer with tool calls is replayed by the AI SDK in the next turn", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const model = yield* ScriptedModel

@@ -24,7 +24,7 @@ const live = Layer.provideMerge(FetchHttpClient.layer, TestApp.layer())
 
 /** The client that is derived from the contract: it decodes what the service really sends. */
 layer(live, { excludeTestServices: true })("the typed client", (it) => {
-  it.effect("decodes the JSON delivery and the stream", () =>
+  it.effect("the typed client decodes the JSON delivery and the stream", () =>
     Effect.gen(function* () {
       const parley = yield* client
       const model = yield* ScriptedModel
@@ -40,7 +40,7 @@ layer(live, { excludeTestServices: true })("the typed client", (it) => {
     })
   )
 
-  it.effect("decodes each error as the class of its status", () =>
+  it.effect("the typed client decodes each error as the class of its status", () =>
     Effect.gen(function* () {
       const parley = yield* client
       const error = yield* Effect.flip(
@@ -57,7 +57,7 @@ layer(live, { excludeTestServices: true })("the typed client", (it) => {
     })
   )
 
-  it.effect("reads the description", () =>
+  it.effect("the typed client reads the description", () =>
     Effect.gen(function* () {
       const parley = yield* client
       const document = yield* parley.system.openapi({})

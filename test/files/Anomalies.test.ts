@@ -81,7 +81,7 @@ layer(filesWith(settings).pipe(Layer.provideMerge(TestDatabase.layerFailing)), {
     }
 
     it.effect(
-      "because the database is away, an upload says so, and what it wrote is found by the sweep",
+      "an upload fails with the reason while the database is away, and the sweep finds what it wrote",
       () =>
         Effect.gen(function* () {
           const faults = yield* SqlFaults

@@ -81,7 +81,7 @@ const parley = (variables: Readonly<Record<string, string>>, args: ReadonlyArray
 
 layer(NodeFileSystem.layer, { excludeTestServices: true })("A store of files", (it) => {
   it.effect(
-    "keeps its files when the service is started beside it with an empty database",
+    "a store keeps its files when the service is started beside it with an empty database",
     () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
@@ -109,7 +109,7 @@ layer(NodeFileSystem.layer, { excludeTestServices: true })("A store of files", (
   )
 
   it.effect(
-    "is bound to another database by the command, after which its own is refused",
+    "a store is bound to another database by the command, and its own is then refused",
     () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem

@@ -74,7 +74,7 @@ layer(Layer.mergeAll(NodeServices.layer, NodeCrypto.layer, S3Server.layer()), { 
   "The files of a service that are moved to a bucket",
   (it) => {
     it.effect(
-      "are there before, in and after the move, and the old store keeps its bytes until they are erased",
+      "moved files are there before, in and after the move, and the old store keeps its bytes until they are erased",
       () =>
         Effect.gen(function* () {
           const { after, dataDir, database, during } = yield* ground
@@ -118,7 +118,7 @@ layer(Layer.mergeAll(NodeServices.layer, NodeCrypto.layer, S3Server.layer()), { 
         }).pipe(Effect.scoped)
     )
 
-    it.effect("that are uploaded while the move begins end in the bucket", () =>
+    it.effect("files that are uploaded while the move begins end in the bucket", () =>
       Effect.gen(function* () {
         const { database, during } = yield* ground
         const service = yield* start(during, database)
@@ -177,7 +177,7 @@ layer(Layer.mergeAll(NodeServices.layer, NodeCrypto.layer, S3Server.layer()), { 
     )
 
     it.effect(
-      "are not moved while a process runs that could not read them afterwards, nor into another's bucket",
+      "files are not moved while a process runs that could not read them afterwards, nor into another's bucket",
       () =>
         Effect.gen(function* () {
           const { before, database, during } = yield* ground

@@ -36,7 +36,7 @@ const services = Layer.merge(filesWith({ processWaitSeconds: 0 }), Audit.layer).
 
 layer(services, { excludeTestServices: true })("The files of a user", (it) => {
   it.effect(
-    "have entries in the audit log for what administrators do with them, and none for the user's own",
+    "the audit log has what administrators do with the files of a user, and nothing of the user's own",
     () =>
       Effect.gen(function* () {
         const store = yield* FileStore
@@ -66,7 +66,7 @@ layer(services, { excludeTestServices: true })("The files of a user", (it) => {
   )
 
   it.effect(
-    "have one entry for each change that is kept when the n-th statement fails",
+    "the audit log has one entry for each change of files that is kept when the n-th statement fails",
     () =>
       Effect.gen(function* () {
         const store = yield* FileStore

@@ -227,7 +227,7 @@ const waiting = filesWith({ processWaitSeconds: 0, extractionsMax: 1 })
 layer(Layer.provideMerge(waiting, TestDatabase.layer), { excludeTestServices: true })(
   "A file whose text takes long",
   (it) => {
-    it.effect("has its status at once when its beginning tells that nobody can read it", () =>
+    it.effect("a file has its status at once when its beginning tells that nobody can read it", () =>
       Effect.gen(function* () {
         const extraction = yield* ScriptedExtraction
         const user = yield* someUser
@@ -243,7 +243,7 @@ layer(Layer.provideMerge(waiting, TestDatabase.layer), { excludeTestServices: tr
       })
     )
 
-    it.effect("is `uploaded` at first, and `processed` when the text is there", () =>
+    it.effect("a file is `uploaded` at first, and `processed` when the text is there", () =>
       Effect.gen(function* () {
         const store = yield* FileStore
         const extraction = yield* ScriptedExtraction

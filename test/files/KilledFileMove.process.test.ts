@@ -54,7 +54,7 @@ const ended = (child: ChildProcess) =>
 
 layer(shared, { excludeTestServices: true })("A move of files to a bucket", (it) => {
   it.effect(
-    "that is killed half-way is finished by the next run, while the service reads and stores files all the time",
+    "a killed move is finished by the next run, while the service reads and stores files all the time",
     () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem

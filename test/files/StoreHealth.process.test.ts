@@ -157,7 +157,7 @@ const processGround = Layer.mergeAll(S3Server.layer(), TestDatabase.clone, NodeS
 
 layer(processGround, { excludeTestServices: true })("A service whose bucket is away at its start", (it) => {
   it.effect(
-    "starts, is not ready and says why, and takes files in once the bucket answers",
+    "a service whose bucket is away starts, is not ready and says why, and takes files in once the bucket answers",
     () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem

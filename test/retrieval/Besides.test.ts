@@ -13,7 +13,7 @@ const searchWith = Effect.fnUntraced(function* ({ projectId }: Corpus, text: str
 const sentence = (word: string) => `The ${word} stands beside many other words of this paragraph. `
 
 layer(searchLayer)("Passages besides the hits", (it) => {
-  it.effect("are the rest of a project that has room, also where no word was found", () =>
+  it.effect("additional passages are the rest of a project that has room, also without any hit", () =>
     Effect.gen(function* () {
       const corpus = yield* someProject
       const texts = ["Zebras have stripes.", "Lions have manes.", "Nothing else is known."]
@@ -36,7 +36,7 @@ layer(searchLayer)("Passages besides the hits", (it) => {
   )
 
   it.effect(
-    "are the neighbors of the hits in a larger project, never of another file, and never too many",
+    "additional passages are the neighbors of the hits in a larger project, never of another file, and never too many",
     () =>
       Effect.gen(function* () {
         const corpus = yield* someProject
@@ -63,7 +63,7 @@ layer(searchLayer)("Passages besides the hits", (it) => {
   )
 
   it.effect(
-    "are the rest of a project that has just room, however its texts are cut, and nothing twice",
+    "additional passages are the rest of a project that has just room, however its texts are cut, and nothing twice",
     () =>
       Effect.gen(function* () {
         const corpus = yield* someProject

@@ -36,7 +36,7 @@ const textOf = (picks: ReadonlyArray<number>): string => picks.map((pick) => par
 const blank = /^\s*$/
 
 describe("Chunker", () => {
-  it.prop("loses nothing but spaces, and goes on in order", [texts], ([picks]) => {
+  it.prop("Chunker loses nothing but spaces, and goes on in order", [texts], ([picks]) => {
     const text = textOf(picks)
     let covered = 0
     for (const { end, start } of chunksOf(text)) {
@@ -47,7 +47,7 @@ describe("Chunker", () => {
     assert.match(text.slice(covered), blank)
   })
 
-  it.prop("gives chunks that are bounded, trimmed and whole characters", [texts], ([picks]) => {
+  it.prop("Chunker returns chunks that are bounded, trimmed and whole characters", [texts], ([picks]) => {
     const text = textOf(picks)
     for (const { end, start } of chunksOf(text)) {
       const chunk = text.slice(start, end)
@@ -57,7 +57,7 @@ describe("Chunker", () => {
     }
   })
 
-  it.prop("repeats no more than the overlap", [texts], ([picks]) => {
+  it.prop("Chunker repeats no more than the overlap", [texts], ([picks]) => {
     const chunks = chunksOf(textOf(picks))
     for (const [at, { start }] of chunks.entries()) {
       const before = chunks[at - 1]
@@ -65,7 +65,7 @@ describe("Chunker", () => {
     }
   })
 
-  it("keeps the way of headings, and begins a section with its own", () => {
+  it("Chunker keeps the way of headings, and begins a section with its own", () => {
     const body = "This is what the section says, in a sentence. ".repeat(15)
     const text = `# Guide\n\n## First\n\n${body}\n\n## Second\n\n${body}\n\n### Detail\n\n${body}`
     const chunks = chunksOf(text)
@@ -80,7 +80,7 @@ describe("Chunker", () => {
     assert.isTrue(text.slice(chunks[1]!.start).startsWith("## Second"))
   })
 
-  it("keeps small sections apart, each with its own way, and sheets and slides as siblings", () => {
+  it("Chunker keeps small sections apart, each with its own way, and sheets and slides as siblings", () => {
     const text = "## Articles\n\nBolts.\n\n## Customers\n\nNone.\n\n### Abroad\n\nOne.\n\n# Last\n\nEnd."
     assert.deepStrictEqual(
       chunksOf(text).map(({ end, outline, start }) => [outline.headings.join(" > "), text.slice(start, end)]),
@@ -93,7 +93,7 @@ describe("Chunker", () => {
     )
   })
 
-  it.prop("no chunk is on two pages", [texts], ([picks]) => {
+  it.prop("Chunker no chunk is on two pages", [texts], ([picks]) => {
     const pieces = picks.map((pick) => parts[pick % parts.length]!).filter((part) => !part.startsWith("`"))
     const pages: Array<number> = []
     let text = ""
@@ -108,7 +108,7 @@ describe("Chunker", () => {
     }
   })
 
-  it("every part of a long table has its header, but the first, which begins with it", () => {
+  it("Chunker every part of a long table has its header, but the first, which begins with it", () => {
     const rows = Array.from({ length: 80 }, (_, at) => `| NW-${at} | Controller ${at} | ${at * 7} |`)
     const text = `Intro.\n\n| Article | Name | Lead time |\n| - | - | - |\n${rows.join("\n")}\n\nOutro.`
     const chunks = chunksOf(text)
@@ -132,7 +132,7 @@ describe("Chunker", () => {
     }
   })
 
-  it("repeats the end of a chunk in the next one of the section", () => {
+  it("Chunker repeats the end of a chunk in the next one of the section", () => {
     const text = Array.from({ length: 60 }, (_, at) => `Sentence number ${at} has a few words.`).join(" ")
     const chunks = chunksOf(text)
     assert.isAbove(chunks.length, 1)
@@ -143,7 +143,7 @@ describe("Chunker", () => {
     }
   })
 
-  it("leaves code and tables whole where they fit", () => {
+  it("Chunker leaves code and tables whole where they fit", () => {
     const code = `\`\`\`\n${"a line of code\n\n".repeat(40)}\`\`\``
     const words = "Some words before it, which fill a chunk. ".repeat(20)
     const text = `${words}\n\n${code}\n\n${words}`
@@ -151,7 +151,7 @@ describe("Chunker", () => {
     assert.isTrue(chunks.some((chunk) => chunk.includes(code)))
   })
 
-  it("takes no heading from inside of code", () => {
+  it("Chunker takes no heading from inside of code", () => {
     const text = "# Real\n\n```sh\n# not a heading\nls\n```\n"
     assert.deepStrictEqual(
       chunksOf(text).map(({ outline }) => outline.headings),
@@ -159,7 +159,7 @@ describe("Chunker", () => {
     )
   })
 
-  it("takes time in proportion to the text", () => {
+  it("Chunker takes time in proportion to the text", () => {
     for (const part of ["a ", "a", "\n", "# ", "`", "| ", "😀", "。"]) {
       const text = part.repeat(400_000 / part.length)
       const begun = performance.now()

@@ -54,7 +54,7 @@ const cases: ReadonlyArray<readonly [AttributeFilter, ReadonlyArray<string>]> = 
 ]
 
 layer(searchLayer)("A search among the files that a filter leaves", (it) => {
-  it.effect("compares attributes by their type and value", () =>
+  it.effect("a filtered search compares attributes by their type and value", () =>
     Effect.gen(function* () {
       const corpus = yield* someProject
       const text = (name: string) => `The zebra of ${name} has stripes.`
@@ -72,7 +72,7 @@ layer(searchLayer)("A search among the files that a filter leaves", (it) => {
     })
   )
 
-  it.effect("finds as many as are wanted, though better ones are left out", () =>
+  it.effect("a filtered search finds as many as are wanted, though better ones are left out", () =>
     Effect.gen(function* () {
       const corpus = yield* someProject
       for (let at = 0; at < 30; at++) {
@@ -91,7 +91,7 @@ layer(searchLayer)("A search among the files that a filter leaves", (it) => {
     })
   )
 
-  it.effect("finds frequent words where all passages with the rare one are left out", () =>
+  it.effect("a filtered search finds frequent words where all passages with the rare one are left out", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const corpus = yield* someProject
@@ -109,7 +109,7 @@ layer(searchLayer)("A search among the files that a filter leaves", (it) => {
     })
   )
 
-  it.effect("gives no passage besides the hits of a file that is left out", () =>
+  it.effect("a filtered search adds no passage of a file that is left out", () =>
     Effect.gen(function* () {
       const corpus = yield* someProject
       yield* addNoted(corpus, "a", { kind: "x" }, "Zebras have stripes.")

@@ -47,7 +47,7 @@ const measure = Effect.fnUntraced(function* (corpus: Corpus, language: string) {
 })
 
 layer(searchLayer)(`The search in ${Record.size(languages)} languages`, (it) => {
-  it.effect("answers in each of them, and as well in a project that has all of them", () =>
+  it.effect("the search answers in each language, and as well in a project that has all of them", () =>
     Effect.gen(function* () {
       const all = yield* someProject
       for (const language of Object.keys(languages)) yield* addLanguage(all, language)

@@ -27,7 +27,7 @@ const positions = (list: ReturnType<typeof joinNeighbors>) =>
   list.map(({ parts }) => parts.map(({ position }) => position))
 
 describe("Passages", () => {
-  it("joins neighbors that are nearly as good, in the order of the file", () => {
+  it("joinNeighbors joins neighbors that are nearly as good, in the order of the file", () => {
     const list = joinNeighbors([scored(5, 10), scored(9, 9), scored(4, 8), scored(8, 2)])
     assert.deepStrictEqual(positions(list), [[4, 5], [9], [8]])
     assert.deepStrictEqual(
@@ -36,7 +36,7 @@ describe("Passages", () => {
     )
   })
 
-  it("joins nothing across files, and no more than two", () => {
+  it("joinNeighbors joins nothing across files, and no more than two", () => {
     assert.deepStrictEqual(positions(joinNeighbors([scored(5, 10), scored(6, 10, 1)])), [[5], [6]])
     assert.deepStrictEqual(positions(joinNeighbors([scored(5, 10), scored(6, 10), scored(7, 10)])), [
       [5, 6],
@@ -44,7 +44,7 @@ describe("Passages", () => {
     ])
   })
 
-  it("leaves out what is far below the best, or no more than noise", () => {
+  it("aboveFloor leaves out what is far below the best, or no more than noise", () => {
     const list = [scored(1, 10), scored(2, 5), scored(3, 0.9)]
     assert.strictEqual(aboveFloor(list, 20).length, 2)
     assert.strictEqual(aboveFloor(list, 80).length, 1)
@@ -52,7 +52,7 @@ describe("Passages", () => {
     assert.deepStrictEqual(aboveFloor([], 0), [])
   })
 
-  it("leaves out what says nearly the same as something better", () => {
+  it("near-duplicates of better passages are left out", () => {
     const text = Array.from({ length: 40 }, (_, at) => `word${at}`).join(" ")
     const passages = [{ text }, { text: `${text.toUpperCase()}!` }, { text: "something else" }, { text: "" }]
     const kept = (limit: number) => withoutRepetitions(passages, limit).map((one) => one.text)
@@ -60,7 +60,7 @@ describe("Passages", () => {
     assert.deepStrictEqual(kept(2), [text, "something else"])
   })
 
-  it("takes two passages for the same from nine of ten words on that either of them has", () => {
+  it("passages are near-duplicates from nine of ten common words on", () => {
     for (let words = 1; words <= 60; words++) {
       for (const [onlyOne, onlyOther] of [
         [0, 1],
@@ -84,7 +84,7 @@ describe("Passages", () => {
 })
 
 describe("Spelling", () => {
-  it("counts letters put in, left out, exchanged and swapped", () => {
+  it("editsBetween counts letters put in, left out, exchanged and swapped", () => {
     for (const word of ["pressure", "pressuree", "pressre", "prassure", "prsesure"]) {
       assert.strictEqual(editsBetween("pressure", word, 2), word === "pressure" ? 0 : 1, word)
     }
@@ -92,12 +92,12 @@ describe("Spelling", () => {
     assert.strictEqual(editsBetween("pressure", "treasure", 1), 2)
   })
 
-  it("takes the ending of a word that isn't known as one edit", () => {
+  it("editsBetween takes the ending of an unknown word as one edit", () => {
     assert.strictEqual(editsBetween("conduct", "conductino", 2), 1)
     assert.strictEqual(editsBetween("con", "conductino", 2), 3)
   })
 
-  it("finds the nearest terms, all of them as near", () => {
+  it("nearestOf finds the nearest terms, all of them as near", () => {
     assert.deepStrictEqual(nearestOf(["theoy"], ["theorem", "theory", "they", "zebra"]), {
       edits: 1,
       terms: ["theory", "they"]
@@ -107,7 +107,7 @@ describe("Spelling", () => {
 
   const letters = Schema.Array(Schema.Literals([..."abcdeé"])).check(Schema.isMaxLength(9))
   it.prop(
-    "finds the same terms as a comparison of each with each form",
+    "nearestOf finds the same terms as a comparison of each with each form",
     [Schema.Array(letters).check(Schema.isMaxLength(30)), Schema.Array(letters).check(Schema.isMinLength(1))],
     ([terms, forms]) => {
       const words = terms.map((term) => term.join(""))

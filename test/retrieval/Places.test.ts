@@ -179,7 +179,7 @@ const places: ReadonlyArray<Place> = [
 ]
 
 layer(searchLayer)("The place of a passage", (it) => {
-  it.effect("is the page, the sections and the table that its text stands in, in every format", () =>
+  it.effect("the place of a passage is its page, its sections and its table, in every format", () =>
     Effect.gen(function* () {
       const corpus = yield* someProject
       for (const [name, bytes, extension] of documents) {

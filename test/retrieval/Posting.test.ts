@@ -14,7 +14,7 @@ const below = (maximum: number, minimum = 0) => Schema.Int.check(Schema.isBetwee
 
 describe("Posting", () => {
   it.prop(
-    "comes back as it was",
+    "a posting is unpacked as it was",
     [below(2 ** 31 - 1), below(frequencyMax, 1), below(lengthMax, 1)],
     ([position, frequency, length]) => {
       const packed = pack({ position, frequency, length })
@@ -24,13 +24,13 @@ describe("Posting", () => {
     }
   )
 
-  it("keeps the largest that fits", () => {
+  it("a posting keeps the largest that fits", () => {
     const packed = pack({ position: 7, frequency: 1_000, length: 5_000 })
     assert.deepStrictEqual(unpack(0, packed), { position: 7, frequency: frequencyMax, length: lengthMax })
   })
 
   it.prop(
-    "has each chunk's terms once in the rows of a file",
+    "the rows of a file have each chunk's terms once",
     [below(2 ** 20), below(700), below(40, 1)],
     ([base, count, terms]) => {
       const chunks = Array.from({ length: count }, (_, at) => ({

@@ -32,7 +32,7 @@ const sum = (parts: ReadonlyArray<{ readonly score: number }>): number =>
 
 layer(searchLayer)("The score", (it) => {
   it.effect.prop(
-    "is that of BM25",
+    "the score is that of BM25",
     [Corpus],
     ([picks]) =>
       Effect.gen(function* () {
@@ -64,7 +64,7 @@ layer(searchLayer)("The score", (it) => {
     { arbitrary: { runs: 15 } }
   )
 
-  it.effect("finds the same whether or not the common words are added up for all chunks", () =>
+  it.effect("the search finds the same whether or not common words are counted for all chunks", () =>
     Effect.gen(function* () {
       const corpus = yield* someProject
       // More chunks hold the word than are added up at once.
@@ -94,7 +94,7 @@ layer(searchLayer)("The score", (it) => {
 })
 
 describe("Ranking", () => {
-  it("takes the terms that tell most, the rarest first", () => {
+  it("queryTerms takes the most discriminative terms, the rarest first", () => {
     const words = Array.from({ length: 60 }, (_, at) => ({
       text: `w${at}`,
       count: 1,
@@ -110,7 +110,7 @@ describe("Ranking", () => {
     )
   })
 
-  it("counts how often a question says a term, in whatever form", () => {
+  it("queryTerms counts how often a question says a term, in whatever form", () => {
     const words = [
       { text: "ship", count: 2, terms: ["ship"], edits: 0 },
       { text: "ships", count: 1, terms: ["ship"], edits: 0 }
@@ -120,7 +120,7 @@ describe("Ranking", () => {
     assert.closeTo(term!.weight, (twice + 1) * idfOf(10, 3), 1e-9)
   })
 
-  it("never counts against a chunk that it holds a term", () => {
+  it("idfOf is never negative, so that a term never counts against a chunk", () => {
     assert.isAbove(idfOf(10, 10), 0)
     assert.isAbove(idfOf(5, 10), 0)
   })

@@ -26,7 +26,7 @@ const filled = Effect.fnUntraced(function* (some: ReadonlyArray<string>) {
 })
 
 layer(searchLayer)("A search in several projects", (it) => {
-  it.effect("ranks the passages as one search in a project with all the files", () =>
+  it.effect("a search in several projects ranks like one in a project with all the files", () =>
     Effect.gen(function* () {
       const whole = yield* filled(texts)
       const parts: Array<Corpus> = []
@@ -48,7 +48,7 @@ layer(searchLayer)("A search in several projects", (it) => {
     })
   )
 
-  it.effect("never puts together what ends one project and begins another one", () =>
+  it.effect("a search in several projects never joins the end of one and the beginning of another", () =>
     Effect.gen(function* () {
       const [one, other] = [yield* someProject, yield* someProject]
       yield* addFile(one, "The zebra walks.", "one.md")
@@ -58,7 +58,7 @@ layer(searchLayer)("A search in several projects", (it) => {
     })
   )
 
-  it.effect("says why it found nothing in all of them", () =>
+  it.effect("a search in several projects says why it found nothing in all of them", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const [empty, full] = [yield* someProject, yield* filled(texts.slice(0, 1))]

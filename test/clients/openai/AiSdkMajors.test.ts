@@ -33,7 +33,7 @@ for (const [name, ai, createOpenAi] of majors) {
           createOpenAi({ apiKey: alice.key, baseURL: `${url}/openai/v1` })[kind]("auto")
         )
 
-        it.effect("generates and streams text", () =>
+        it.effect(`${name} generates and streams text`, () =>
           Effect.gen(function* () {
             const model = yield* languageModel
             const scripted = yield* ScriptedModel
@@ -49,7 +49,7 @@ for (const [name, ai, createOpenAi] of majors) {
           })
         )
 
-        it.effect("runs a tool of its own, and goes on with the result", () =>
+        it.effect(`${name} runs a tool of its own, and goes on with the result`, () =>
           Effect.gen(function* () {
             const model = yield* languageModel
             const scripted = yield* ScriptedModel
@@ -78,7 +78,7 @@ for (const [name, ai, createOpenAi] of majors) {
           })
         )
 
-        it.effect.runIf(kind === "responses")("keeps what the model thought, with nothing stored", () =>
+        it.effect.runIf(kind === "responses")(`${name} keeps the model's thoughts, with nothing stored`, () =>
           Effect.gen(function* () {
             const model = yield* languageModel
             const scripted = yield* ScriptedModel
@@ -120,7 +120,7 @@ for (const [name, ai, createOpenAi] of majors) {
           })
         )
 
-        it.effect("generates an object", () =>
+        it.effect(`${name} generates an object`, () =>
           Effect.gen(function* () {
             const model = yield* languageModel
             const scripted = yield* ScriptedModel
@@ -136,7 +136,7 @@ for (const [name, ai, createOpenAi] of majors) {
           })
         )
 
-        it.effect("reads an answer for which the service ran its own tools", () =>
+        it.effect(`${name} reads an answer for which the service ran its own tools`, () =>
           Effect.gen(function* () {
             const model = yield* languageModel
             const scripted = yield* ScriptedModel

@@ -34,7 +34,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("LangChain at /openai/v1",
     )
     const title = useResponsesApi ? "by Responses" : "by default"
 
-    it.effect(`invokes and streams ${title}`, () =>
+    it.effect(`LangChain invokes and streams ${title}`, () =>
       Effect.gen(function* () {
         const langchain = yield* llm
         const model = yield* ScriptedModel
@@ -49,7 +49,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("LangChain at /openai/v1",
       })
     )
 
-    it.effect(`binds a tool ${title}`, () =>
+    it.effect(`LangChain binds a tool ${title}`, () =>
       Effect.gen(function* () {
         const langchain = yield* llm
         const model = yield* ScriptedModel
@@ -68,7 +68,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("LangChain at /openai/v1",
       })
     )
 
-    it.effect(`returns structured output ${title}`, () =>
+    it.effect(`LangChain returns structured output ${title}`, () =>
       Effect.gen(function* () {
         const langchain = yield* llm
         const model = yield* ScriptedModel
@@ -95,7 +95,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The OpenAI Agents SDK at 
     })
   })
 
-  it.effect("runs a tool of its own", () =>
+  it.effect("the Agents SDK runs a tool of its own", () =>
     Effect.gen(function* () {
       const agents = yield* runner
       const model = yield* ScriptedModel
@@ -124,7 +124,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The OpenAI Agents SDK at 
     })
   )
 
-  it.effect("returns an outputType", () =>
+  it.effect("the Agents SDK returns an outputType", () =>
     Effect.gen(function* () {
       const agents = yield* runner
       const model = yield* ScriptedModel
@@ -137,7 +137,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The OpenAI Agents SDK at 
 })
 
 layer(TestApp.layer(), { excludeTestServices: true })("TanStack AI at /openai/v1", (it) => {
-  it.effect("streams text", () =>
+  it.effect("TanStack AI streams text", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const model = yield* ScriptedModel

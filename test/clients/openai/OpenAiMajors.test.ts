@@ -57,7 +57,7 @@ for (const [name, OpenAi] of majors) {
       ({ alice, url }) => new OpenAi({ apiKey: alice.key, baseURL: `${url}/openai/v1`, maxRetries: 0 })
     )
 
-    it.effect("creates a response, which is JSON unless a stream is asked for", () =>
+    it.effect(`${name} creates a response, which is JSON unless a stream is asked for`, () =>
       Effect.gen(function* () {
         const openai = yield* client
         const model = yield* ScriptedModel
@@ -71,7 +71,7 @@ for (const [name, OpenAi] of majors) {
       })
     )
 
-    it.effect("streams", () =>
+    it.effect(`${name} streams a response`, () =>
       Effect.gen(function* () {
         const openai = yield* client
         const model = yield* ScriptedModel
@@ -102,7 +102,7 @@ for (const [name, OpenAi] of majors) {
       })
     )
 
-    it.effect("accumulates a stream with its own helper", () =>
+    it.effect(`${name} accumulates a stream with its own helper`, () =>
       Effect.gen(function* () {
         const openai = yield* client
         const model = yield* ScriptedModel
@@ -115,7 +115,7 @@ for (const [name, OpenAi] of majors) {
       })
     )
 
-    it.effect("shows that a stream failed", () =>
+    it.effect(`${name} shows that a stream failed`, () =>
       Effect.gen(function* () {
         const openai = yield* client
         const model = yield* ScriptedModel
@@ -134,7 +134,7 @@ for (const [name, OpenAi] of majors) {
       })
     )
 
-    it.effect("calls a function of its own, and goes on with the result", () =>
+    it.effect(`${name} calls a function of its own, and goes on with the result`, () =>
       Effect.gen(function* () {
         const openai = yield* client
         const model = yield* ScriptedModel
@@ -167,7 +167,7 @@ for (const [name, OpenAi] of majors) {
       })
     )
 
-    it.effect("streams the call of a function", () =>
+    it.effect(`${name} streams the call of a function`, () =>
       Effect.gen(function* () {
         const openai = yield* client
         const model = yield* ScriptedModel
@@ -183,7 +183,7 @@ for (const [name, OpenAi] of majors) {
       })
     )
 
-    it.effect("parses structured output", () =>
+    it.effect(`${name} parses structured output`, () =>
       Effect.gen(function* () {
         const openai = yield* client
         const model = yield* ScriptedModel
@@ -195,7 +195,7 @@ for (const [name, OpenAi] of majors) {
       })
     )
 
-    it.effect("gives a model its thoughts back by what is encrypted, with nothing stored", () =>
+    it.effect(`${name} gives a model its encrypted thoughts back, with nothing stored`, () =>
       Effect.gen(function* () {
         const openai = yield* client
         const model = yield* ScriptedModel
@@ -229,7 +229,7 @@ for (const [name, OpenAi] of majors) {
       })
     )
 
-    it.effect("shows a refusal in a response and in a chat, and parses none", () =>
+    it.effect(`${name} shows a refusal in a response and in a chat, and parses none`, () =>
       Effect.gen(function* () {
         const openai = yield* client
         const model = yield* ScriptedModel
@@ -258,7 +258,7 @@ for (const [name, OpenAi] of majors) {
       })
     )
 
-    it.effect("answers Chat Completions, whole and streamed, with tools", () =>
+    it.effect(`${name} gets Chat Completions, whole and streamed, with tools`, () =>
       Effect.gen(function* () {
         const openai = yield* client
         const model = yield* ScriptedModel
@@ -287,7 +287,7 @@ for (const [name, OpenAi] of majors) {
       })
     )
 
-    it.effect("lists the models, and keeps, reads and deletes a response", () =>
+    it.effect(`${name} lists the models, and keeps, reads and deletes a response`, () =>
       Effect.gen(function* () {
         const openai = yield* client
         const model = yield* ScriptedModel
@@ -314,7 +314,7 @@ for (const [name, OpenAi] of majors) {
       })
     )
 
-    it.effect("uploads a file, and refers to it", () =>
+    it.effect(`${name} uploads a file, and refers to it`, () =>
       Effect.gen(function* () {
         const openai = yield* client
         const model = yield* ScriptedModel

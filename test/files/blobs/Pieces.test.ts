@@ -19,7 +19,7 @@ const source = (chunks: number) => {
 }
 
 describe("writeInPieces", () => {
-  it.effect("takes the bytes of the next piece while one is written, and then waits", () =>
+  it.effect("writeInPieces takes the bytes of the next piece while one is written, and then waits", () =>
     Effect.gen(function* () {
       const gate = yield* Deferred.make<void>()
       const { bytes, taken } = source(7)
@@ -46,7 +46,7 @@ describe("writeInPieces", () => {
     })
   )
 
-  it.effect("fails when any write fails, the last one included, and writes nothing more", () =>
+  it.effect("writeInPieces fails when any write fails, the last one included, and writes nothing more", () =>
     Effect.gen(function* () {
       for (const failing of [1, 2, 3]) {
         let writes = 0
@@ -59,7 +59,7 @@ describe("writeInPieces", () => {
     })
   )
 
-  it.effect("ends, when it is interrupted, after a write that can't be", () =>
+  it.effect("writeInPieces ends, when it is interrupted, after a write that can't be", () =>
     Effect.gen(function* () {
       const gate = yield* Deferred.make<void>()
       const begun = yield* Deferred.make<void>()

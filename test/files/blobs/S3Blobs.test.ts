@@ -16,7 +16,7 @@ const { partBytes, retriesMax } = quickLimits
 const emptySha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 describe("The server that checks", () => {
-  test("agrees with the example that Amazon publishes", () => {
+  test("the test's S3 server agrees with the example that Amazon publishes", () => {
     const signature = signatureOf(
       {
         method: "GET",

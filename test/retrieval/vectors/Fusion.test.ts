@@ -22,7 +22,7 @@ const tolerance = 1e-9
 
 describe("The fusion of two searches", () => {
   it.prop(
-    "holds each chunk of both once, best first, from 0 to 1",
+    "the fusion holds each chunk of both searches once, best first, from 0 to 1",
     [Scores, Cosines, Weight],
     ([scores, pairs, weight]) => {
       const [lexical, cosines] = [rankedOf(scores), new Map(pairs)]
@@ -38,7 +38,7 @@ describe("The fusion of two searches", () => {
   )
 
   it.prop(
-    "puts first what is first in both, with the score 1",
+    "the fusion puts first what is first in both, with the score 1",
     [Scores, Cosines, Weight],
     ([scores, pairs, weight]) => {
       const lexical = rankedOf(scores)
@@ -53,7 +53,7 @@ describe("The fusion of two searches", () => {
   )
 
   it.prop(
-    "never puts a chunk lower because its meaning is nearer than that of all others",
+    "the fusion never puts a chunk lower because its meaning is nearest",
     [Scores, Cosines, Weight],
     ([scores, pairs, weight]) => {
       const [lexical, cosines] = [rankedOf(scores), new Map(pairs)]
@@ -67,7 +67,7 @@ describe("The fusion of two searches", () => {
   )
 
   it.prop(
-    "lets no meaning change the order of two chunks whose scores by words are further apart than the weight",
+    "the fusion keeps the order of two chunks whose scores by words differ by more than the weight",
     [Scores, Cosines, Weight],
     ([scores, pairs, weight]) => {
       const lexical = rankedOf(scores)
@@ -85,7 +85,7 @@ describe("The fusion of two searches", () => {
   )
 
   it.prop(
-    "is the order of words where nothing is embedded, or where meaning has no weight",
+    "the fusion is the order of words where nothing is embedded, or meaning has no weight",
     [Scores, Cosines],
     ([scores, pairs]) => {
       const lexical = rankedOf(scores)
@@ -95,7 +95,7 @@ describe("The fusion of two searches", () => {
     }
   )
 
-  it("lets meaning decide among what words put close together", () => {
+  it("the fusion lets meaning decide among what words put close together", () => {
     const lexical = [
       { position: 1, score: 10 },
       { position: 2, score: 9 },

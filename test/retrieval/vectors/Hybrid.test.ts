@@ -63,7 +63,7 @@ const sections = (count: number) =>
   ).join("\n\n")
 
 layer(TestDatabase.layer, { excludeTestServices: true })("A search with embeddings", (it) => {
-  it.effect("finds what shares no word with the question, and only that which is near to it", () =>
+  it.effect("a search with embeddings finds what shares no word with the question and is near to it", () =>
     Effect.gen(function* () {
       const server = yield* makeEmbeddingServer
       yield* Effect.gen(function* () {
@@ -80,7 +80,7 @@ layer(TestDatabase.layer, { excludeTestServices: true })("A search with embeddin
     }).pipe(Effect.scoped)
   )
 
-  it.effect("finds by meaning in several projects, and among the files that a filter leaves", () =>
+  it.effect("a search with embeddings works in several projects, and with a filter", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const server = yield* makeEmbeddingServer
@@ -107,7 +107,7 @@ layer(TestDatabase.layer, { excludeTestServices: true })("A search with embeddin
     [null, true, /answers: vectors of hashes have 512 numbers/],
     [{ status: 401 }, false, /no embedding of hashes: HTTP 401/],
     ["silent", false, /no answer in 1.5 seconds/]
-  ])("is told of a server that answers like this when it is asked: %j", ([how, isWell, detail]) =>
+  ])("the probe of embeddings reports a server that answers like this: %j", ([how, isWell, detail]) =>
     Effect.gen(function* () {
       const server = yield* makeEmbeddingServer
       server.behave(() => how)
@@ -120,7 +120,7 @@ layer(TestDatabase.layer, { excludeTestServices: true })("A search with embeddin
     }).pipe(Effect.scoped)
   )
 
-  it.effect("doesn't make every question wait for a server that is silent, and asks it again later", () =>
+  it.effect("a search with embeddings doesn't wait for a silent server each time, and asks again later", () =>
     Effect.gen(function* () {
       const server = yield* makeEmbeddingServer
       const settings = testConfig({
@@ -146,7 +146,7 @@ layer(TestDatabase.layer, { excludeTestServices: true })("A search with embeddin
     }).pipe(Effect.scoped, Effect.provide(TestClock.layer()))
   )
 
-  it.effect("says in the log and to the operator that vectors have another dimension than before", () =>
+  it.effect("another dimension of the vectors is reported in the log and to the operator", () =>
     Effect.gen(function* () {
       const server = yield* makeEmbeddingServer
       const logged: Array<string> = []
@@ -170,7 +170,7 @@ layer(TestDatabase.layer, { excludeTestServices: true })("A search with embeddin
     }).pipe(Effect.scoped)
   )
 
-  it.effect("puts what means the same before what says a word of it more often", () =>
+  it.effect("a search with embeddings puts the same meaning before more of the same words", () =>
     Effect.gen(function* () {
       const server = yield* makeEmbeddingServer
       yield* Effect.gen(function* () {
@@ -204,7 +204,7 @@ layer(TestDatabase.layer, { excludeTestServices: true })("A search with embeddin
     ["answers another index", { raw: '{"data":[{"index":3,"embedding":[1]}]}' }],
     ["answers vectors of another dimension", { dimension: 7 }]
   ] as const) {
-    it.effect(`goes by words alone when the server ${name}`, () =>
+    it.effect(`a search with embeddings uses words alone when the server ${name}`, () =>
       Effect.gen(function* () {
         const server = yield* makeEmbeddingServer
         const logged: Array<string> = []
@@ -225,7 +225,7 @@ layer(TestDatabase.layer, { excludeTestServices: true })("A search with embeddin
     )
   }
 
-  it.effect("doesn't look through the vectors of a project that has too many", () =>
+  it.effect("a search with embeddings skips the vectors of a project that has too many", () =>
     Effect.gen(function* () {
       const server = yield* makeEmbeddingServer
       yield* Effect.gen(function* () {
@@ -241,7 +241,7 @@ layer(TestDatabase.layer, { excludeTestServices: true })("A search with embeddin
     }).pipe(Effect.scoped)
   )
 
-  it.effect("finds files by words until they are embedded, and embeds them once the server is back", () =>
+  it.effect("a search with embeddings finds files by words until the server is back", () =>
     Effect.gen(function* () {
       const server = yield* makeEmbeddingServer
       yield* Effect.gen(function* () {
@@ -258,7 +258,7 @@ layer(TestDatabase.layer, { excludeTestServices: true })("A search with embeddin
     }).pipe(Effect.scoped)
   )
 
-  it.effect("leaves out the passages that the server doesn't take, and no others", () =>
+  it.effect("the indexing leaves out the passages that the embedding server doesn't take, no others", () =>
     Effect.gen(function* () {
       const server = yield* makeEmbeddingServer
       yield* Effect.gen(function* () {
@@ -279,7 +279,7 @@ layer(TestDatabase.layer, { excludeTestServices: true })("A search with embeddin
     }).pipe(Effect.scoped)
   )
 
-  it.effect("asks for a batch again when the server fails in passing", () =>
+  it.effect("the indexing asks for a batch again when the embedding server fails in passing", () =>
     Effect.gen(function* () {
       const server = yield* makeEmbeddingServer
       const logged: Array<string> = []
@@ -294,7 +294,7 @@ layer(TestDatabase.layer, { excludeTestServices: true })("A search with embeddin
     }).pipe(Effect.scoped)
   )
 
-  it.effect("embeds what is left after a restart, and nothing twice", () =>
+  it.effect("the indexing embeds what is left after a restart, and nothing twice", () =>
     Effect.gen(function* () {
       const server = yield* makeEmbeddingServer
       const corpus = yield* someProject
@@ -317,7 +317,7 @@ layer(TestDatabase.layer, { excludeTestServices: true })("A search with embeddin
     }).pipe(Effect.scoped)
   )
 
-  it.effect("are shared by the processes, each of which embeds other files", () =>
+  it.effect("embeddings are shared by the processes, each of which embeds other files", () =>
     Effect.gen(function* () {
       const server = yield* makeEmbeddingServer
       const corpus = yield* someProject
@@ -333,7 +333,7 @@ layer(TestDatabase.layer, { excludeTestServices: true })("A search with embeddin
     }).pipe(Effect.scoped)
   )
 
-  it.effect("are made for the file of a small project while the server refuses those of a large one", () =>
+  it.effect("embeddings are made for a small project while the server refuses those of a large one", () =>
     Effect.gen(function* () {
       const server = yield* makeEmbeddingServer
       server.behave(({ input }) => (input[0]?.includes("Large") === true ? { status: 400 } : null))
@@ -348,7 +348,7 @@ layer(TestDatabase.layer, { excludeTestServices: true })("A search with embeddin
     }).pipe(Effect.scoped)
   )
 
-  it.effect("are made by the next process when the first one was killed", () =>
+  it.effect("embeddings are made by the next process when the first one was killed", () =>
     Effect.gen(function* () {
       const server = yield* makeEmbeddingServer
       const sql = yield* SqlClient.SqlClient
@@ -366,7 +366,7 @@ layer(TestDatabase.layer, { excludeTestServices: true })("A search with embeddin
     }).pipe(Effect.scoped)
   )
 
-  it.effect("embeds all again for another model, and drops what the former one said", () =>
+  it.effect("embeddings are made again for another model, and those of the former one are dropped", () =>
     Effect.gen(function* () {
       const server = yield* makeEmbeddingServer
       const corpus = yield* someProject
@@ -384,7 +384,7 @@ layer(TestDatabase.layer, { excludeTestServices: true })("A search with embeddin
     }).pipe(Effect.scoped)
   )
 
-  it.effect("keeps no vectors of files that are gone or were indexed again", () =>
+  it.effect("embeddings of files that are gone or were indexed again are deleted", () =>
     Effect.gen(function* () {
       const server = yield* makeEmbeddingServer
       yield* Effect.gen(function* () {

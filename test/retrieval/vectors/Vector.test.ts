@@ -9,7 +9,7 @@ import {
 } from "../../../src/retrieval/vectors/VectorTable.ts"
 
 describe("A vector", () => {
-  it.prop("has length one, or none", [Schema.Array(Schema.Finite)], ([values]) => {
+  it.prop("a vector has length one, or none", [Schema.Array(Schema.Finite)], ([values]) => {
     const vector = normalized(values)
     const isZero = values.every((value) => value === 0)
     assert.closeTo(cosineOf(vector, vector), isZero ? 0 : 1, 1e-4)
@@ -17,7 +17,7 @@ describe("A vector", () => {
   })
 
   it.prop(
-    "comes back from its bytes as it was",
+    "a vector is read from its bytes as it was",
     [Schema.Array(Schema.Tuple([Schema.Finite, Schema.Finite, Schema.Finite]))],
     ([rows]) => {
       const vectors = rows.map(normalized)
