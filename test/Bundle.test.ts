@@ -53,7 +53,7 @@ const builtFiles = (): ReadonlyArray<string> => {
 beforeAll(() => buildOnce({ app: false }))
 
 describe("the bundle of the service", () => {
-  it("loads no library at the start that only some requests and backups need", () => {
+  it("the bundle loads no library at the start that only some requests and backups need", () => {
     const sources = loadedAtOnce("main.js").flatMap((name) => mapOf(name).sources)
     for (const early of ["node_modules/effect/", "src/App.ts"]) {
       assert.isTrue(
@@ -69,7 +69,7 @@ describe("the bundle of the service", () => {
     }
   })
 
-  it("is made of the sources and the libraries as they are, and of nothing else", () => {
+  it("the bundle is made of the sources and the libraries as they are, and of nothing else", () => {
     let compared = 0
     for (const name of builtFiles()) {
       const { sources, sourcesContent } = mapOf(name)
@@ -85,12 +85,12 @@ describe("the bundle of the service", () => {
     assert.isAbove(compared, 1_000)
   })
 
-  it("uses the modules of Effect without objects of their exports", () => {
+  it("the bundle uses the modules of Effect without objects of their exports", () => {
     const code = loadedAtOnce("main.js").map(textOf).join("\n")
     assert.deepStrictEqual(code.match(/\b[A-Z]\w*_exports\.\w+\(/g), null)
   })
 
-  it(`loads at most ${bytesMax / 1_000_000} MB of code at the start`, () => {
+  it(`the bundle loads at most ${bytesMax / 1_000_000} MB of code at the start`, () => {
     const bytes = loadedAtOnce("main.js").map((name) => Buffer.byteLength(textOf(name)))
     assert.isAtMost(
       bytes.reduce((sum, one) => sum + one, 0),
@@ -98,7 +98,7 @@ describe("the bundle of the service", () => {
     )
   })
 
-  it("is started with the same flags of Node by the image and by the unit of systemd", () => {
+  it("the bundle is started with the same flags of Node by the image and by the unit of systemd", () => {
     assert.isAbove(serviceFlags.length, 0)
     for (const [file, flags] of [
       ["deploy/Dockerfile", serviceFlags.map((flag) => `"${flag}"`).join(", ")],

@@ -41,7 +41,7 @@ layer(Layer.mergeAll(TestDatabase.layer, NodeFileSystem.layer), { excludeTestSer
   (it) => {
     for (const setting of ["PORT", "PARLEY_METRICS_PORT"]) {
       it.effect(
-        `is shown by the next start after one that failed because ${setting} was taken`,
+        `the first key is shown by the next start after one that failed because ${setting} was taken`,
         () =>
           Effect.gen(function* () {
             const env = yield* variables
@@ -62,7 +62,7 @@ layer(Layer.mergeAll(TestDatabase.layer, NodeFileSystem.layer), { excludeTestSer
     }
 
     it.effect(
-      "is shown with its user, and later starts name that user in the command that creates another key",
+      "the first key is shown with its user, and later starts name that user in the command that creates another key",
       () =>
         Effect.gen(function* () {
           const env = { ...(yield* variables), PARLEY_INIT_USER_EMAIL: "owner@example.com" }

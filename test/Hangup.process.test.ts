@@ -12,7 +12,7 @@ layer(Layer.mergeAll(TestDatabase.clone, NodeFileSystem.layer), { excludeTestSer
   "a process without a terminal",
   (it) => {
     it.effect(
-      "reads its plans again at SIGHUP, and goes on with the former ones where the file has a fault",
+      "a process without a terminal reads its plans again at SIGHUP, and keeps the former ones where the file has a fault",
       () =>
         Effect.gen(function* () {
           const fs = yield* FileSystem.FileSystem

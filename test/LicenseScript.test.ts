@@ -29,7 +29,7 @@ const refused = (ran: Ran, message: RegExp, code = 1) => {
 }
 
 describe("the license script", () => {
-  it.effect("creates keys and signs licenses that are valid with them", () =>
+  it.effect("the license script creates keys and signs licenses that are valid with them", () =>
     Effect.gen(function* () {
       const made = succeeded(yield* run("keygen"))
       const [, publicKey] = /^PARLEY_LICENSE_PUBLIC_KEY=(\S+)$/m.exec(made) ?? []
@@ -70,7 +70,7 @@ describe("the license script", () => {
     })
   )
 
-  it.effect("names the problem of a command, and shows no key", () =>
+  it.effect("the license script names the problem of a command, and shows no key", () =>
     Effect.gen(function* () {
       const made = succeeded(yield* run("keygen"))
       const file = yield* fileWith(made)
@@ -99,7 +99,7 @@ describe("the license script", () => {
     })
   )
 
-  it.effect("runs as a process from any directory, with the exit codes of a command line", () =>
+  it.effect("the license script runs as a process from any directory, with exit codes", () =>
     Effect.gen(function* () {
       const made = succeeded(yield* run("keygen"))
       const file = yield* fileWith(made)
@@ -120,7 +120,7 @@ describe("the license script", () => {
 })
 
 describe("a license", () => {
-  it.effect("is signed by the private key of Ed25519 that a text contains", () =>
+  it.effect("a license is signed by the private key of Ed25519 that a text contains", () =>
     Effect.gen(function* () {
       const { privateKey, publicKey } = yield* makeLicenseKeys
       const found = privateKeyIn(

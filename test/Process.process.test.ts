@@ -65,7 +65,7 @@ const slow = 120_000
 
 layer(processLayer, { excludeTestServices: true })("the process", (it) => {
   it.effect(
-    "closes its port at SIGTERM, lets streams finish, and exits with 0",
+    "the process closes its port at SIGTERM, lets streams finish, and exits with 0",
     () =>
       Effect.gen(function* () {
         const upstream = yield* makeMockModelServer
@@ -88,7 +88,7 @@ layer(processLayer, { excludeTestServices: true })("the process", (it) => {
   )
 
   it.effect(
-    "ends what outlasts the grace with an error event, and still exits 0",
+    "the process ends what outlasts the grace with an error event, and still exits 0",
     () =>
       Effect.gen(function* () {
         const upstream = yield* makeMockModelServer
@@ -106,7 +106,7 @@ layer(processLayer, { excludeTestServices: true })("the process", (it) => {
   )
 
   it.effect(
-    "leaves no unfinished turn behind when it is killed, and goes on where it was",
+    "the process leaves no unfinished turn behind when it is killed, and goes on afterwards",
     () =>
       Effect.gen(function* () {
         const upstream = yield* makeMockModelServer
@@ -139,7 +139,7 @@ layer(processLayer, { excludeTestServices: true })("the process", (it) => {
   )
 
   it.effect(
-    "names every problem of its settings at once, without the secrets, and exits with 78",
+    "the process names every problem of its settings, without the secrets, and exits with 78",
     () =>
       Effect.gen(function* () {
         const service = yield* startService({
@@ -160,7 +160,7 @@ layer(processLayer, { excludeTestServices: true })("the process", (it) => {
 
 layer(processLayer, { excludeTestServices: true })("the bundle", (it) => {
   it.effect(
-    "asks a model server, and counts by itself what that doesn't count",
+    "the bundle asks a model server, and counts by itself what that doesn't count",
     () =>
       Effect.gen(function* () {
         const upstream = yield* makeMockModelServer
@@ -204,7 +204,7 @@ layer(processLayer, { excludeTestServices: true })("the bundle's parts", (it) =>
 
 layer(processLayer, { excludeTestServices: true })("two processes", (it) => {
   it.effect(
-    "that start at once on one database both come up, and one of them shows the first key",
+    "two processes that start at once on one database come up, and one shows the first key",
     () =>
       Effect.gen(function* () {
         const upstream = yield* makeMockModelServer

@@ -69,7 +69,7 @@ const slow = 120_000
 
 layer(processLayer, { excludeTestServices: true })("a start", (it) => {
   it.effect(
-    "on a port that is taken says so in one sentence, and fails",
+    "a start on a port that is taken says so in one sentence, and fails",
     () =>
       Effect.gen(function* () {
         const taken = yield* Effect.acquireRelease(
@@ -95,7 +95,7 @@ layer(processLayer, { excludeTestServices: true })("a start", (it) => {
 
 layer(processLayer, { excludeTestServices: true })("SIGTERM", (it) => {
   it.effect(
-    "answers what hasn't begun within the grace with 503, in both deliveries",
+    "SIGTERM answers what hasn't begun within the grace with 503, in both deliveries",
     () =>
       Effect.gen(function* () {
         const upstream = yield* makeMockModelServer
@@ -120,7 +120,7 @@ layer(processLayer, { excludeTestServices: true })("SIGTERM", (it) => {
   )
 
   it.effect(
-    "that comes twice at once, from a parent and from the terminal, is one: streams finish",
+    "SIGTERM that comes twice at once, from a parent and a terminal, lets streams finish",
     () =>
       Effect.gen(function* () {
         const upstream = yield* makeMockModelServer
@@ -140,7 +140,7 @@ layer(processLayer, { excludeTestServices: true })("SIGTERM", (it) => {
   )
 
   it.effect(
-    "isn't held up by connections on which no request comes, or half of one",
+    "SIGTERM isn't delayed by connections on which no request comes, or half of one",
     () =>
       Effect.gen(function* () {
         const upstream = yield* makeMockModelServer
@@ -163,7 +163,7 @@ layer(processLayer, { excludeTestServices: true })("a service behind a proxy", (
   const drain = { PARLEY_DRAIN_SECONDS: "300", PARLEY_TRUSTED_PROXIES: "127.0.0.1" }
 
   it.effect(
-    "is not ready after SIGTERM, but answers requests for the time of its drain and closes their connections",
+    "a service behind a proxy is not ready after SIGTERM, but answers requests for the time of its drain and closes their connections",
     () =>
       Effect.gen(function* () {
         const upstream = yield* makeMockModelServer
@@ -186,7 +186,7 @@ layer(processLayer, { excludeTestServices: true })("a service behind a proxy", (
   )
 
   it.effect(
-    "closes its port and idle connections after the drain, while a stream goes on to its end",
+    "a service behind a proxy closes its port and idle connections after the drain, while a stream goes on",
     () =>
       Effect.gen(function* () {
         const upstream = yield* makeMockModelServer
@@ -213,7 +213,7 @@ layer(processLayer, { excludeTestServices: true })("a service behind a proxy", (
   )
 
   it.effect(
-    "stops without the drain at Ctrl+C",
+    "a service behind a proxy stops without the drain at Ctrl+C",
     () =>
       Effect.gen(function* () {
         const upstream = yield* makeMockModelServer
@@ -234,7 +234,7 @@ layer(processLayer, { excludeTestServices: true })("a second signal", (it) => {
     { signal: "SIGINT" as const, code: 130 },
     { signal: "SIGTERM" as const, code: 143 }
   ])(
-    "ends the service at once: $signal",
+    "a second signal ends the service at once: $signal",
     ({ code, signal }) =>
       Effect.gen(function* () {
         const upstream = yield* makeMockModelServer
@@ -252,7 +252,7 @@ layer(processLayer, { excludeTestServices: true })("a second signal", (it) => {
   )
 
   it.effect(
-    "leaves no PostgreSQL behind",
+    "a second signal leaves no PostgreSQL behind",
     () =>
       Effect.gen(function* () {
         const upstream = yield* makeMockModelServer

@@ -34,7 +34,7 @@ layer(Layer.mergeAll(TestDatabase.clone, NodeFileSystem.layer), { excludeTestSer
   "a process with a package that leaves a rejection without a handler",
   (it) => {
     it.effect(
-      "goes on, and logs where it arose without its message",
+      "a process goes on after a stray rejection, and logs where it arose without its message",
       () =>
         Effect.gen(function* () {
           const fs = yield* FileSystem.FileSystem

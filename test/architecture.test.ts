@@ -179,7 +179,7 @@ describe("oxlint", () => {
 })
 
 describe("the architecture check", () => {
-  it("rejects the current date, try and catch in a generator, and state of a module", () => {
+  it("the check rejects the current date, try and catch in a generator, and state of a module", () => {
     const text = [
       "const a = new Date()",
       "const f = function* () { try { yield* a } catch { b() } }",
@@ -190,7 +190,7 @@ describe("the architecture check", () => {
     assert.deepStrictEqual(broken("scripts/bench/load.ts", text), [])
   })
 
-  it("accepts other dates, try and finally in a generator, and state of a function", () => {
+  it("the check accepts other dates, try and finally in a generator, and state of a function", () => {
     const text = [
       "const a = new Date(0)",
       "const b = () => { try { return f() } catch { return null } }",
@@ -200,7 +200,7 @@ describe("the architecture check", () => {
     assert.deepStrictEqual(broken("src/usage/Usage.ts", text), [])
   })
 
-  it("rejects packages that are no dependencies, and all but effect in domain", () => {
+  it("the check rejects packages that are no dependencies, and all but effect in domain", () => {
     for (const name of ["vitest", "effect-other", "effect/unstable/http", "@effect/platform"]) {
       assert.deepStrictEqual(broken("src/usage/Usage.ts", `import { A } from "${name}"`), ["package:1"], name)
     }
@@ -216,7 +216,7 @@ describe("the architecture check", () => {
     ])
   })
 
-  it("rejects imports of the browser's part that are no contracts", () => {
+  it("the check rejects imports of the browser's part that are no contracts", () => {
     const path = "src/console/app/pages/HomePage.tsx"
     for (const module of [
       "../../SessionApi.ts",
@@ -235,7 +235,7 @@ describe("the architecture check", () => {
     }
   })
 
-  it("rejects names of files that say nothing", () => {
+  it("the check rejects names of files that say nothing", () => {
     for (const name of ["index", "utils", "util", "common", "helpers", "misc", "UserManager", "UsageLive"]) {
       assert.deepStrictEqual(broken(`src/usage/${name}.ts`, ""), ["name:1"], name)
     }
@@ -247,20 +247,20 @@ describe("the length rule", () => {
   const lines = (count: number, line = "a()") => Array.from({ length: count }, () => line).join("\n")
   const functionOf = (count: number) => `const f = () => {\n${lines(count - 2)}\n}`
 
-  it(`allows a function at most ${functionLinesMax} lines`, () => {
+  it(`the length rule allows a function at most ${functionLinesMax} lines`, () => {
     assert.deepStrictEqual(broken("src/usage/Usage.ts", functionOf(functionLinesMax)), [])
     assert.deepStrictEqual(broken("src/usage/Usage.ts", functionOf(functionLinesMax + 1)), [
       "function length:1"
     ])
   })
 
-  it("counts a function with all that is inside of it", () => {
+  it("the length rule counts a function with all that is inside of it", () => {
     const inner = functionOf(functionLinesMax - 1)
     const outer = `const outer = () => {\n${inner}\nreturn 1\n}`
     assert.deepStrictEqual(broken("src/usage/Usage.ts", outer), ["function length:1"])
   })
 
-  it(`allows a layer at most ${layerLinesMax} lines`, () => {
+  it(`the length rule allows a layer at most ${layerLinesMax} lines`, () => {
     const layerOf = (inner: string) =>
       `const layer = Layer.effect(Usage, Effect.gen(function* () {\n${inner}\n}))`
     assert.deepStrictEqual(broken("src/usage/Usage.ts", layerOf(lines(layerLinesMax - 2))), [])
@@ -272,7 +272,7 @@ describe("the length rule", () => {
     ])
   })
 
-  it(`allows the generator of an exported make… at most ${layerLinesMax} lines`, () => {
+  it(`the length rule allows the generator of an exported make… at most ${layerLinesMax} lines`, () => {
     const constructorOf = (name: string, count: number) =>
       `export const ${name} = Effect.gen(function* () {\n${lines(count - 2)}\n})`
     assert.deepStrictEqual(broken("src/usage/Usage.ts", constructorOf("makeTable", layerLinesMax)), [])
@@ -302,7 +302,7 @@ describe("exceptions", () => {
     }
   })
 
-  it("are violations when nothing needs them", () => {
+  it("exceptions are violations when nothing needs them", () => {
     assert.deepStrictEqual(
       applyExceptions([], [exception]).map(({ rule }) => rule),
       ["exception"]

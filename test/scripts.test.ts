@@ -56,12 +56,12 @@ await import("${new URL(`${name}.mjs`, scripts).href}")`
 })
 
 describe("a script that runs a command", () => {
-  it("ends with its exit code", async () => {
+  it("a script that runs a command ends with its exit code", async () => {
     assert.strictEqual((await outcomeOf(start(running("process.exit(0)")))).code, 0)
     assert.strictEqual((await outcomeOf(start(running("process.exit(78)")))).code, 78)
   })
 
-  it("ends by the signal that ended it", async () => {
+  it("a script that runs a command ends by the signal that ended it", async () => {
     assert.strictEqual(
       (await outcomeOf(start(running("process.kill(process.pid, 'SIGKILL')")))).signal,
       "SIGKILL"
@@ -69,7 +69,7 @@ describe("a script that runs a command", () => {
   })
 
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
-    it(`passes ${signal} on, and waits for the command's own end`, async () => {
+    it(`a script that runs a command passes ${signal} on, and waits for the command's own end`, async () => {
       const child = start(
         running(
           `process.on("${signal}", () => setTimeout(() => process.exit(5), 50)); setInterval(() => {}, 1000); console.log("ready")`
@@ -81,7 +81,7 @@ describe("a script that runs a command", () => {
     })
   }
 
-  it("passes a second signal on as well", async () => {
+  it("a script that runs a command passes a second signal on as well", async () => {
     const count = `let n = 0; process.on("SIGINT", () => { if (++n === 2) process.exit(6); console.log("once") })`
     const child = start(running(`${count}; setInterval(() => {}, 1000); console.log("ready")`))
     await once(child.stdout!, "data")
@@ -91,7 +91,7 @@ describe("a script that runs a command", () => {
     assert.strictEqual((await outcomeOf(child)).code, 6)
   })
 
-  it("says what is wrong without a stack when the person at the terminal can mend it", async () => {
+  it("a script says what is wrong without a stack when the person at the terminal can mend it", async () => {
     const text = `${imports("script, Trouble", "child.mjs")}await script(() => { throw new Trouble("Do this.") })`
     assert.deepStrictEqual(await outcomeOf(start(text)), { code: 1, signal: null, output: "Do this.\n" })
   })
@@ -107,7 +107,7 @@ describe("a lock", () => {
     process.stdout.write("out ")
   })`
 
-  it("lets one process in at a time", async () => {
+  it("a lock lets one process in at a time", async () => {
     const directory = mkdtempSync(join(tmpdir(), "parley-lock-"))
     const log = join(directory, "log")
     const logged = work.replaceAll("process.stdout.write(", `appendFileSync(${JSON.stringify(log)}, `)
@@ -124,7 +124,7 @@ describe("a lock", () => {
     }
   })
 
-  it("is taken over from a process that is no more", async () => {
+  it("a lock is taken over from a process that is no more", async () => {
     const gone = start("")
     await outcomeOf(gone)
     mkdirSync(fileURLToPath(new URL("../dist", scripts)), { recursive: true })
@@ -154,7 +154,7 @@ describe("the closing line", () => {
     return (await outcomeOf(start(text))).output.trim()
   }
 
-  it("counts tests by their end, skipped ones not at all", async () => {
+  it("the closing line counts tests by their end, skipped ones not at all", async () => {
     const modules = `[module(["passed", "failed", "skipped"]), module(["passed", "pending"])]`
     assert.strictEqual(
       await reported(modules, "[]"),
@@ -162,7 +162,7 @@ describe("the closing line", () => {
     )
   })
 
-  it("counts a broken file, a failed hook and an error outside of tests as failures", async () => {
+  it("the closing line counts a broken file, a failed hook and an outside error as failures", async () => {
     const modules = `[module([], ["no such module"]), module(["skipped"], [], ["hook"]), module(["passed"])]`
     assert.strictEqual(
       await reported(modules, `["unhandled"]`),
@@ -184,7 +184,7 @@ describe("npm start", () => {
       })
     )
 
-  it("prints its help and its version, and starts nothing", async () => {
+  it("npm start prints its help and its version, and starts nothing", async () => {
     const help = await start("--help")
     assert.strictEqual(help.code, 0)
     assert.match(help.output, /--port PORT[^]*--host HOST[^]*docs\/settings\.md/)
@@ -192,7 +192,7 @@ describe("npm start", () => {
   })
 
   for (const args of [["--prot", "4000"], ["4000"], ["--port"]]) {
-    it(`refuses ${args.join(" ")}, and shows what there is`, async () => {
+    it(`npm start refuses ${args.join(" ")}, and shows what there is`, async () => {
       const { code, output } = await start(...args)
       assert.strictEqual(code, 64)
       assert.match(output, /^npm start: .*\n[^]*--port PORT/)

@@ -84,7 +84,7 @@ describe("CreateResponse", () => {
     { body: "text", param: "" },
     { body: null, param: "" },
     { body: [], param: "" }
-  ])("names the field at fault: $param (%#)", ({ body, param }) =>
+  ])("CreateResponse names the field at fault: $param (%#)", ({ body, param }) =>
     Effect.gen(function* () {
       const problem = yield* problemOf(body)
       assert.strictEqual(problem.param, param)
@@ -132,12 +132,12 @@ describe("CreateResponse", () => {
     { input: "a", conversation: uuid, previous_response_id: uuid.toUpperCase() },
     { input: "a", conversation: { id: uuid, metadata: {} } },
     { input: "a", max_output_tokens: Number.MAX_SAFE_INTEGER }
-  ])("accepts what clients send (%#)", (body) => Effect.asVoid(decode(body)))
+  ])("CreateResponse accepts what clients send (%#)", (body) => Effect.asVoid(decode(body)))
 
   it.effect.each([
     [2 ** 53 + 2, "beyond what numbers count one by one"],
     [Infinity, "what JSON.parse makes of 1e400"]
-  ] as const)("accepts a max_output_tokens beyond that of any model: %s, %s", ([tokens]) =>
+  ] as const)("CreateResponse accepts a max_output_tokens beyond that of any model: %s, %s", ([tokens]) =>
     Effect.gen(function* () {
       const { max_output_tokens } = yield* decodeJson({ input: "a", max_output_tokens: tokens })
       assert.strictEqual(max_output_tokens, Number.MAX_SAFE_INTEGER)
@@ -160,13 +160,13 @@ describe("CreateResponse", () => {
     [{ input: [{ content: "a", role: 7 }] }, "`input[0].role` must be a string or null."],
     [{ input: [{ content: "a", type: 7 }] }, "`input[0].type` must be a string or null."],
     [{ input: 7 }, "`input` must be a string or a list of items."]
-  ] as const)("says what is allowed: %j", ([fields, sentence]) =>
+  ] as const)("CreateResponse says what is allowed: %j", ([fields, sentence]) =>
     Effect.gen(function* () {
       assert.strictEqual((yield* problemOf({ input: "a", ...fields })).message, sentence)
     })
   )
 
-  it.effect("never only says that a value is not valid, whatever its type", () =>
+  it.effect("CreateResponse never only says that a value is not valid, whatever its type", () =>
     Effect.gen(function* () {
       const values = [7, "x", true, [], {}, null, [7], "\0"]
       for (const name of Object.keys(CreateResponse.fields)) {

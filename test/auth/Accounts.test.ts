@@ -96,7 +96,7 @@ describe("names and addresses", () => {
   const isEmail = Schema.is(Email)
   const isPlan = Schema.is(PlanName)
 
-  it("names and addresses have a longest length", () => {
+  it("the names and addresses of accounts have a longest length", () => {
     assert.isTrue(isName("a"))
     assert.isTrue(isName("a".repeat(100)))
     assert.isFalse(isName(""))

@@ -259,7 +259,7 @@ layer(everything)("Links", (it) => {
       })
   )
 
-  it.effect("only hashes of tokens, passwords and secrets are stored", () =>
+  it.effect("tokens, passwords and secrets are stored as hashes only", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const links = yield* Links

@@ -50,7 +50,7 @@ const run = (answer: string, { pieceBytes = 1_000, isStream = true, total = 1 } 
   }).pipe(Effect.scoped)
 
 describe("The load generator of the benchmark", () => {
-  it.live("counts whole streams and their deltas, wherever their bytes are cut", () =>
+  it.live("the load generator counts whole streams and their deltas, wherever their bytes are cut", () =>
     Effect.gen(function* () {
       for (const pieceBytes of [1, 2, 3, 7, 50, 1_000]) {
         const { deltas, whole: answers } = yield* run(stream(whole), { pieceBytes, total: 2 })
@@ -61,7 +61,7 @@ describe("The load generator of the benchmark", () => {
     })
   )
 
-  it.live("counts a JSON answer that is completed and has text", () =>
+  it.live("the load generator counts a JSON answer that is completed and has text", () =>
     Effect.gen(function* () {
       const answer = document('{"status":"completed","output_text":"é"}')
       const { whole: answers } = yield* run(answer, { isStream: false, pieceBytes: 3 })
@@ -84,7 +84,7 @@ describe("The load generator of the benchmark", () => {
     [`${head("503 No", "application/json")}Content-Length: 2\r\n\r\n{}`, "http/1.1 503: {}"],
     [document("{}"), "not text/event-stream"]
   ] as const) {
-    it.live(`fails for a stream with the problem: ${problem}`, () =>
+    it.live(`the load generator fails for a stream with the problem: ${problem}`, () =>
       Effect.gen(function* () {
         assert.strictEqual(yield* Effect.flip(run(answer)), `1 × ${problem} (0 were whole)`)
       })

@@ -28,7 +28,7 @@ describe("The figures of record", () => {
     assert.deepStrictEqual(worsened({ short: 2, long: 1, json: 4 }, ratios), ["short", "json"])
   })
 
-  it("are shown beside what was measured", () => {
+  it("the figures of record are shown beside what was measured", () => {
     assert.strictEqual(
       lineOf("short", { short: 2 }, { short: 2 }),
       "ok    short: 2.00 × raw, recorded 2.00, allowed 2.80"
@@ -39,11 +39,11 @@ describe("The figures of record", () => {
     )
   })
 
-  it("are ratios of three digits, without the gap between tokens", () => {
+  it("the figures of record are ratios of three digits, without the gap between tokens", () => {
     assert.deepStrictEqual(ratiosOf([result("short", 1.23456), result("gap", 1)]), { short: 1.235 })
   })
 
-  it.effect("are read from a file, and a damaged or missing one is an error", () =>
+  it.effect("the figures of record are read from a file, and a damaged or missing one is an error", () =>
     Effect.gen(function* () {
       const file = join((yield* scratchDirectory).path, "record.json")
       assert.throws(() => readFiguresOfRecord(file))
@@ -54,7 +54,7 @@ describe("The figures of record", () => {
     })
   )
 
-  it("in the repository are of the figures that CI measures", () => {
+  it("the figures of record in the repository are those that CI measures", () => {
     const ids = Object.keys(readFiguresOfRecord(program("figures-of-record.json")))
     assert.deepStrictEqual(ids, ["cpu-paced", "first", "short", "long", "json", "json-fold"])
   })

@@ -29,7 +29,7 @@ const limit = (processes: number, processors: number, changed: Partial<ScaleSamp
   limitOf({ processes, samples: [sample(changed)] }, processors)
 
 describe("The benchmark of scale", () => {
-  it("shows medians, per answer and per process", () => {
+  it("the benchmark of scale shows medians, per answer and per process", () => {
     const samples = [
       sample({ seconds: 1 }),
       sample({ serviceCpuSeconds: 5 }),
@@ -53,7 +53,7 @@ describe("The benchmark of scale", () => {
     })
   })
 
-  it("names what limits: a process, the machine with what others take of it, or waiting", () => {
+  it("the benchmark of scale names what limits: a process, the machine with what others take of it, or waiting", () => {
     assert.strictEqual(limit(1, 8, {}), "its one thread")
     assert.strictEqual(limit(2, 8, {}), "waiting: commits, locks, the load")
     assert.strictEqual(limit(2, 2, {}), "waiting: commits, locks, the load")
@@ -61,7 +61,7 @@ describe("The benchmark of scale", () => {
     assert.strictEqual(limit(2, 2, { loadCpuSeconds: 3.5 }), "the processors of the machine")
   })
 
-  it("leaves out what others disturbed, unless that is all there is", () => {
+  it("the benchmark of scale leaves out what others disturbed, unless that is all there is", () => {
     const disturbed = sample({ seconds: 10, others: 0.5 })
     assert.strictEqual(cellsOf(1, [sample({}), disturbed, disturbed])["answers/s"], "200")
     assert.strictEqual(cellsOf(1, [disturbed])["answers/s"], "100")

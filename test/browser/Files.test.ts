@@ -140,7 +140,7 @@ browserTests(
     )
 
     it.effect(
-      "uploads are cancelled, and those that a reload broke off go on once the file is chosen again",
+      "an upload is cancelled, and one that a reload broke off goes on once the file is chosen again",
       () =>
         visiting(
           async (page) => {

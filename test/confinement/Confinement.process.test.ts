@@ -105,7 +105,7 @@ const working = Effect.fnUntraced(function* (
 })
 
 describe.skipIf(process.platform !== "linux")("a confined reader", () => {
-  it.live("is confined in the strongest way that works here, with its guarantees", () =>
+  it.live("a confined reader has the strongest confinement that works here, with its guarantees", () =>
     Effect.gen(function* () {
       const directory = yield* dataDirectory
       const { confinement, missing, program } = yield* confine({
@@ -128,7 +128,7 @@ describe.skipIf(process.platform !== "linux")("a confined reader", () => {
     })
   )
 
-  it.live("has the guarantees of every way of confining that works here", () =>
+  it.live("a confined reader has the guarantees of every way of confining that works here", () =>
     Effect.gen(function* () {
       for (const { confinement, words } of yield* working(launchersOf(isRoot, ["DATA"]), [])) {
         yield* holds(confinement, words)
@@ -136,7 +136,7 @@ describe.skipIf(process.platform !== "linux")("a confined reader", () => {
     })
   )
 
-  it.live.skipIf(!isRoot)("has no network and sees no process of a service that does not run as root", () =>
+  it.live.skipIf(!isRoot)("a reader has no network and sees no process of a service that isn't root's", () =>
     Effect.gen(function* () {
       const account = ["setpriv", `--reuid=${nobody}`, `--regid=${nobody}`, "--clear-groups"]
       const [first] = yield* working(launchersOf(false, ["/run"]), account)
@@ -151,7 +151,7 @@ describe.skipIf(process.platform !== "linux")("a confined reader", () => {
     })
   )
 
-  it.live("ends with the service, even when that is killed", () =>
+  it.live("a confined reader ends with the service, even when that is killed", () =>
     Effect.gen(function* () {
       for (const { confinement, words } of yield* working(launchersOf(isRoot, ["DATA"]), [])) {
         if (!confinement.noPrivileges) continue
@@ -172,7 +172,7 @@ describe.skipIf(process.platform !== "linux")("a confined reader", () => {
     })
   )
 
-  it("reports what a weaker confinement lacks, with the remedies", () => {
+  it("missingFrom reports what a weaker confinement lacks, with the remedies", () => {
     const strongest = { namespaces: true, ownAccount: true, noPrivileges: true }
     assert.deepStrictEqual(missingFrom(strongest, true), [])
     assert.deepStrictEqual(missingFrom({ ...strongest, ownAccount: false }, false), [])

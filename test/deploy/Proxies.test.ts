@@ -107,7 +107,7 @@ layer(App, { excludeTestServices: true })("a reverse proxy with its example", (i
   const each = it.effect.each(installedProxies.map((name) => ({ name })))
 
   // Where none is installed, this is all there is: vitest refuses a file without a test.
-  it.effect.skipIf(installedProxies.length === 0)("has ports that no other has", () =>
+  it.effect.skipIf(installedProxies.length === 0)("each reverse proxy has ports that no other has", () =>
     Effect.map(ReverseProxies, ({ ports }) => {
       const all = installedProxies.flatMap((name) => Object.values(ports(name)))
       assert.strictEqual(new Set(all).size, all.length)

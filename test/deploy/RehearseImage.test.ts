@@ -24,7 +24,7 @@ mkdir -p "$3"
 `
 
 describe("deploy/rehearse-image.sh", () => {
-  it("makes every base image of the Dockerfile in a directory that does not exist yet", () => {
+  it("deploy/rehearse-image.sh makes every base image of the Dockerfile in a new directory", () => {
     const place = mkdtempSync(join(tmpdir(), "parley-rehearsal-"))
     try {
       for (const [name, text] of Object.entries({ buildah, debootstrap })) {

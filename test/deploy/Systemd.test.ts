@@ -24,7 +24,7 @@ if (!isInstalled)
   console.info("The systemd unit is not tested: systemd-analyze 250 or newer is not installed.")
 
 describe.skipIf(!isInstalled)("the systemd unit", () => {
-  it("has no unknown setting and no mistake", () => {
+  it("the systemd unit has no unknown setting and no mistake", () => {
     const root = mkdtempSync(join(tmpdir(), "parley-unit-"))
     try {
       const place = (path: string) => {
@@ -44,7 +44,7 @@ describe.skipIf(!isInstalled)("the systemd unit", () => {
     }
   })
 
-  it("leaves the service little to do harm with", () => {
+  it("the systemd unit leaves the service little to do harm with", () => {
     const { status, stdout } = analyze(
       "security",
       "--offline=true",
@@ -55,7 +55,7 @@ describe.skipIf(!isInstalled)("the systemd unit", () => {
     assert.strictEqual(status, 0, stdout)
   })
 
-  it("waits longer for the end than the drain and streams may last", () => {
+  it("the systemd unit waits longer for the end than the drain and streams may last", () => {
     const seconds = Number(/^TimeoutStopSec=(\d+)s$/m.exec(readFileSync(unit, "utf8"))?.[1])
     assert.isAbove(seconds, 60)
   })

@@ -33,7 +33,7 @@ const isNewer = (a: string, b: string): boolean => {
 }
 
 describe("the changelog", () => {
-  it("begins with what is unreleased, and has the releases in descending order, each with its day", () => {
+  it("the changelog begins with what is unreleased, and has the releases in descending order, each with its day", () => {
     assert.strictEqual(releases[0]?.title, "Unreleased")
     for (const [index, { title }] of released.entries()) {
       assert.match(title, /^\d+\.\d+\.\d+ - \d{4}-\d{2}-\d{2}$/)
@@ -43,7 +43,7 @@ describe("the changelog", () => {
     }
   })
 
-  it("says of each release what an operator must do, and groups the rest by kind", () => {
+  it("the changelog says of each release what an operator must do, and groups the rest by kind", () => {
     for (const { title, titles } of releases) {
       assert.deepStrictEqual(
         titles.toSorted((a, b) => sections.indexOf(a) - sections.indexOf(b)),
@@ -56,7 +56,7 @@ describe("the changelog", () => {
     for (const { title, titles } of released) assert.include(titles, operatorSection, title)
   })
 
-  it("is about the version of package.json, which the documentation and the manifests name", () => {
+  it("the changelog is about the version of package.json, which the documentation and the manifests name", () => {
     const { version } = manifest
     assert.strictEqual(released[0]?.title.split(" ")[0], version)
     assert.include(read("README.md"), `Version ${version.split(".").slice(0, 2).join(".")}.`)

@@ -21,7 +21,7 @@ const remedy = [
 
 layer(Sandbox.layer, { excludeTestServices: true })("a reader", (it) => {
   for (const page of current.filter(({ blocks }) => blocks.some(isRun))) {
-    it.effect(`can run the commands of ${page.path}`, () =>
+    it.effect(`a reader can run the commands of ${page.path}`, () =>
       Effect.gen(function* () {
         const { run } = yield* Sandbox
         const { code, stderr, stdout } = yield* run(page)
@@ -34,7 +34,7 @@ layer(Sandbox.layer, { excludeTestServices: true })("a reader", (it) => {
     )
   }
 
-  it.effect("is shown the block whose command fails, and no later one runs", () =>
+  it.effect("a reader is shown the block whose command fails, and no later one runs", () =>
     Effect.gen(function* () {
       const { run } = yield* Sandbox
       const failing = [
@@ -54,7 +54,7 @@ layer(Sandbox.layer, { excludeTestServices: true })("a reader", (it) => {
     })
   )
 
-  it.effect("sees at the first start what README.md shows", () =>
+  it.effect("a reader sees at the first start what README.md shows", () =>
     Effect.gen(function* () {
       const { firstStart } = yield* Sandbox
       const shown = current[0]?.blocks.find(({ language }) => language === "text")?.text.trim()
@@ -66,7 +66,7 @@ layer(Sandbox.layer, { excludeTestServices: true })("a reader", (it) => {
     })
   )
 
-  it.effect("finds the command line with npx in the directory of the project", () =>
+  it.effect("a reader finds the command line with npx in the directory of the project", () =>
     Effect.gen(function* () {
       const { stdout } = yield* Effect.promise(() =>
         promisify(execFile)("npx", ["parley", "--version"], { cwd: root })
@@ -75,7 +75,7 @@ layer(Sandbox.layer, { excludeTestServices: true })("a reader", (it) => {
     })
   )
 
-  it.effect("finds commands that no test runs written as a shell reads them", () =>
+  it.effect("a reader finds commands that no test runs written as a shell reads them", () =>
     Effect.gen(function* () {
       const { parse } = yield* Sandbox
       for (const page of current)
@@ -150,12 +150,12 @@ const languages = [
 ]
 
 describe("the documentation", () => {
-  it("names only settings that exist, with values that are allowed", () => {
+  it("the documentation names only settings that exist, with values that are allowed", () => {
     assert.deepStrictEqual(current.flatMap(unknownSettings), [])
     assert.deepStrictEqual(current.flatMap(refusedSettings), [])
   })
 
-  it("names the language of its code, and has only JSON that can be read", () => {
+  it("the documentation names the language of its code, and has only JSON that can be read", () => {
     for (const page of current)
       for (const block of page.blocks) {
         assert.include(
@@ -168,7 +168,7 @@ describe("the documentation", () => {
       }
   })
 
-  it.effect("names only commands and flags of `parley` that exist", () =>
+  it.effect("the documentation names only commands and flags of `parley` that exist", () =>
     Effect.gen(function* () {
       const faults: Array<string> = []
       for (const page of current) {
@@ -190,7 +190,7 @@ describe("the documentation", () => {
     })
   )
 
-  it("calls the command line by `npx parley`", () => {
+  it("the documentation calls the command line by `npx parley`", () => {
     const faults = current.flatMap((page) =>
       [...page.blocks.filter(({ language }) => language !== "text"), ...page.code]
         .filter(({ text }) => text.includes("npm run parley"))
@@ -201,7 +201,7 @@ describe("the documentation", () => {
 })
 
 describe("the check of commands", () => {
-  it.effect("refuses a command and a flag that do not exist", () =>
+  it.effect("the check of commands refuses a command and a flag that do not exist", () =>
     Effect.gen(function* () {
       assert.isNull(yield* usageFault("key create EMAIL --name NAME [--expires-in 30d]"))
       assert.isNull(yield* usageFault("doctor"))
@@ -211,7 +211,7 @@ describe("the check of commands", () => {
     })
   )
 
-  it("finds an unknown setting, a refused value, and the calls within a block", () => {
+  it("the check of commands finds an unknown setting, a refused value, and the calls in a block", () => {
     const page = pageOf("a.md", "`PARLEY_NOTHING`\n\n```dotenv\nPORT=many\nHOSTT=a\n```\n")
     assert.deepStrictEqual(unknownSettings(page), [
       "a.md:1: there is no setting PARLEY_NOTHING in src/settings/SettingsTable.ts"
@@ -225,7 +225,7 @@ describe("the check of commands", () => {
     ])
   })
 
-  it("reads the comments in front of a block", () => {
+  it("the check of commands reads the comments in front of a block", () => {
     const [first, second] = pageOf(
       "a.md",
       "<!-- before:\nA=1\nB=2\n-->\n\n```sh\necho A\n```\n\n<!-- not run: it needs a cluster -->\n\n```sh\nkubectl\n```\n"

@@ -15,7 +15,7 @@ const listed = (): ReadonlyArray<string> =>
     })
 
 describe("docs/decisions/dependencies.md", () => {
-  it("has a row for each production dependency, and for nothing else", () => {
+  it("docs/decisions/dependencies.md has a row for each production dependency, and for nothing else", () => {
     const { dependencies, optionalDependencies } = JSON.parse(read("package.json"))
     assert.deepStrictEqual(
       listed().toSorted(),

@@ -38,11 +38,11 @@ const reachable = (from: string, all: ReadonlyArray<Page>): ReadonlySet<string> 
 }
 
 describe("the documentation", () => {
-  it("has no link within the project that leads nowhere", () => {
+  it("the documentation has no link within the project that leads nowhere", () => {
     assert.deepStrictEqual(faults(pages()), [])
   })
 
-  it("has no page in docs that can't be reached from README.md", () => {
+  it("the documentation has no page in docs that can't be reached from README.md", () => {
     const all = pages()
     const found = reachable("README.md", all)
     const lost = all.map(({ path }) => path).filter((path) => path.startsWith("docs/") && !found.has(path))
@@ -54,7 +54,7 @@ describe("the documentation", () => {
     )
   })
 
-  it("names a missing file, a missing heading and an address without https", () => {
+  it("the check of links names a missing file, a missing heading and an address without https", () => {
     const other = pageOf("docs/files.md", "# The `files`\n\n## The files\n\n## The files\n")
     assert.deepStrictEqual([...other.anchors], ["the-files", "the-files-1", "the-files-2"])
     const page = pageOf(

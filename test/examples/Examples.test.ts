@@ -56,7 +56,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("an example", (it) => {
     const note = isRun
       ? ""
       : " (skipped: python3 has no package openai, and PARLEY_TEST_PYTHON names no other)"
-    it.effect.skipIf(!isRun)(`prints the answers of the service: ${name}${note}`, () =>
+    it.effect.skipIf(!isRun)(`an example prints the answers of the service: ${name}${note}`, () =>
       Effect.gen(function* () {
         if (name === "typed-client.ts") yield* builtApi
         const said = answers[name] ?? twice
@@ -72,7 +72,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("an example", (it) => {
     )
   }
 
-  it("is what the documentation shows", () => {
+  it("an example is what the documentation shows", () => {
     const flat = (text: string) => text.replaceAll(/^ +/gm, "").trim()
     const texts = examples.map((name) => flat(readFileSync(join(directory, name), "utf8")))
     for (const page of pages())

@@ -12,7 +12,7 @@ const refusalsMax = 2
 
 layer(gateApp, { excludeTestServices: true })("A conversation", (it) => {
   it.effect(
-    "changes the model every turn, twice over all providers, and each gets back only what it made",
+    "a conversation changes the model every turn, twice over all providers, and each gets back only what it made",
     () =>
       Effect.gen(function* () {
         const { received } = yield* Gate

@@ -17,7 +17,7 @@ const cells = Object.entries(cases).flatMap(([name, run]) =>
 layer(gateApp, { excludeTestServices: true })("The gate", (it) => {
   it.effect.each(cells)("%s", ([, cell, run]) => run(cell))
 
-  it.effect("is documented with each of its providers and cases", () =>
+  it.effect("the gate is documented with each of its providers and cases", () =>
     Effect.sync(() => {
       const page = readFileSync(new URL("../../docs/models.md", import.meta.url), "utf8")
       const section = /^## Which providers are tested$(.*)/ms.exec(page)?.[1] ?? ""

@@ -26,7 +26,7 @@ const ground = Layer.merge(TestDatabase.layer, NodeFileSystem.layer)
 
 layer(ground, { excludeTestServices: true })("A service that is killed between two rounds of calls", (it) => {
   it.effect(
-    "loses nothing that it had answered, and answers the interrupted turn when it is asked again",
+    "a killed service loses nothing that it had answered, and answers the interrupted turn when it is asked again",
     () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem

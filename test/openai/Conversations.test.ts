@@ -171,7 +171,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("conversations of /openai/
     })
   )
 
-  it.effect("at most 20 items are added at once, and none of the role system later", () =>
+  it.effect("a request adds at most 20 items, and none of the role system later", () =>
     Effect.gen(function* () {
       const { id } = yield* conversation("POST", path, {})
       const many = Array.from({ length: 21 }, () => user("x"))

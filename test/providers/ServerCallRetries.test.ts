@@ -60,7 +60,7 @@ describe.each(protocolNames)("%s, retries", (protocol) => {
     })
   )
 
-  it.live("retries end with the budget, and the failure has the reason", () =>
+  it.live("a retry ends with the budget, and the failure has the reason", () =>
     Effect.gen(function* () {
       const { call, server } = yield* setUp(protocol, 0.8)
       const failure = yield* Effect.flip(Stream.runDrain(call(request(mockDirective({ status: 503 })))))

@@ -177,7 +177,7 @@ layer(JsonSchemas.layer.pipe(Layer.provide(configLayer)), { excludeTestServices:
       })
     )
 
-    it.effect("names in one schema can't be referred to in another", () =>
+    it.effect("the names in one schema can't be referred to in another", () =>
       Effect.gen(function* () {
         const id = "https://example.test/one.json"
         const nested = { $id: `${id}/nested`, type: "string" }

@@ -142,7 +142,7 @@ describe("PromptAssembly", () => {
     )
   })
 
-  it("calls of separate rounds are replayed as separate rounds", () => {
+  it("the calls of separate rounds are replayed as separate rounds", () => {
     const calls = ["a", "a", "b"].map((round, index) => ({ ...call, round, output: String(index) }))
     const { messages } = assemble(
       parts({ items: [user("1+1?"), ...calls] }),

@@ -60,7 +60,7 @@ describe("the drafts of schemas", () => {
     assert.deepStrictEqual(outcome(schema, { pair: ["a"] }), [null])
   })
 
-  it("bounds may be excluded by true and false, as in draft-04 and OpenAPI 3.0", () => {
+  it("the bounds may be excluded by true and false, as in draft-04 and OpenAPI 3.0", () => {
     const excluded = { minimum: 0, exclusiveMinimum: true, maximum: 9, exclusiveMaximum: true }
     assert.deepStrictEqual(outcome(excluded, 1, 0, 9), [
       null,

@@ -111,7 +111,7 @@ const useSecrets = (witness: ReturnType<typeof makeWitness>) =>
   })
 
 layer(Logged, { excludeTestServices: true })("No secret", (it) => {
-  it.effect("is in the log, the database, the audit log, the metrics or an error", () =>
+  it.effect("no secret is in the log, the database, the audit log, the metrics or an error", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       const witness = makeWitness()

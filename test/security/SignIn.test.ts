@@ -48,7 +48,7 @@ const makeWithPassword = Effect.gen(function* () {
 })
 
 layer(observed)("Sign-ins", (it) => {
-  it.effect("do the same work, whether the user exists, has a password, is disabled or is right", () =>
+  it.effect("sign-ins do the same work, whether the user exists, is disabled or is right", () =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const sessions = yield* Sessions
@@ -75,7 +75,7 @@ layer(observed)("Sign-ins", (it) => {
     })
   )
 
-  it.effect("beyond those that may wait are refused at once, and sessions are found meanwhile", () =>
+  it.effect("sign-ins beyond those that may wait are refused at once, and sessions are found meanwhile", () =>
     Effect.gen(function* () {
       const sessions = yield* Sessions
       const { secret } = yield* makeWithPassword
@@ -118,7 +118,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A guess of a password", (
   const limit = attemptLimits.accountFromNetwork
   const { freeMax } = limit
 
-  it.effect("is answered in the same way for an address of a user and one of nobody", () =>
+  it.effect("a guess of a password is answered in the same way for a user's address and nobody's", () =>
     Effect.gen(function* () {
       const { colleague } = yield* someTenant
       const ofUser = yield* signIn(colleague)
@@ -130,7 +130,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A guess of a password", (
     })
   )
 
-  it.effect("counts for the client that sent it, whatever address it claims", () =>
+  it.effect("a guess of a password counts for the client that sent it, whatever address it claims", () =>
     Effect.gen(function* () {
       const { email } = yield* someTenant
       for (let at = 0; at <= freeMax; at++) {
@@ -146,7 +146,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A guess of a password", (
     })
   )
 
-  it.effect("counts among 100 at once in different spellings", () =>
+  it.effect("a guess of a password counts among 100 at once in different spellings", () =>
     Effect.gen(function* () {
       const { email } = yield* someTenant
       const spellings = [email, email.toUpperCase(), email.replace("example", "EXAMPLE")]

@@ -60,7 +60,7 @@ const settledCounts = Effect.gen(function* () {
 })
 
 layer(TestApp.layer(), { excludeTestServices: true })("The web application", (it) => {
-  it.effect("changes nothing by a GET", () =>
+  it.effect("the web application changes nothing by a GET", () =>
     Effect.gen(function* () {
       const tenant = yield* someTenant
       const owner = yield* someone("owner", tenant)
@@ -76,7 +76,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The web application", (it
     })
   )
 
-  it.effect("lets no page of another origin read an answer", () =>
+  it.effect("the web application lets no page of another origin read an answer", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const { headers } = yield* someone("owner", yield* someTenant)
@@ -98,7 +98,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The web application", (it
     })
   )
 
-  it.effect("has the same pages, whatever host a request names", () =>
+  it.effect("the web application has the same pages, whatever host a request names", () =>
     Effect.gen(function* () {
       const forged = {
         host: "evil.example",
@@ -119,7 +119,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The web application", (it
     })
   )
 
-  it.effect("can't be framed, and its answers are taken for what they are", () =>
+  it.effect("the web application can't be framed, and its answers are taken for what they are", () =>
     Effect.gen(function* () {
       for (const path of [...Object.values(pagePaths), "/docs"]) {
         const { headers } = yield* raw(path)
@@ -133,7 +133,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The web application", (it
     })
   )
 
-  it.effect("serves no file but those of its build", () =>
+  it.effect("the web application serves no file but those of its build", () =>
     Effect.gen(function* () {
       const paths = [
         "/assets/../../package.json",
@@ -163,7 +163,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The web application", (it
     })
   )
 
-  it.effect("takes cookies that can't be its own for none", () =>
+  it.effect("the web application takes cookies that can't be its own for none", () =>
     Effect.gen(function* () {
       const { secret } = yield* someone("owner", yield* someTenant)
       const cookies = [
