@@ -20,7 +20,7 @@ export interface Finding {
  * Findings that are older than their rules. Lower a number when you have mended some, and never raise one. 4 % of the
  * comments may begin as fragments in any case.
  */
-const allowed: Readonly<Record<Rule, number>> = { fragment: 1817, title: 2205, "line length": 3254 }
+const allowed: Readonly<Record<Rule, number>> = { fragment: 1817, title: 0, "line length": 3254 }
 
 const fragmentShareMax = 0.04
 

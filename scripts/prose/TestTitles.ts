@@ -41,7 +41,7 @@ const continuations = words(`
   from if in inside into like nor of on once or outside over since so than through to toward under unless until upon
   when whenever where whether which while who whom whose with within without
   it its they their them that those these such he his she her
-  also always ever just later meanwhile never not often only otherwise still then there too
+  also always ever just later meanwhile never not often otherwise still then there
 `)
 
 /** Verbs in the third person singular. A noun of the same spelling, such as "limits", takes an article. */
