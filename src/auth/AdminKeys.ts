@@ -51,7 +51,7 @@ const alikeMax = 4
 const FoundRow = Schema.Struct({ id: AdminKeyId, name: Schema.String, isUsedLately: Schema.Boolean })
 
 /** An operator, by the name of its key. */
-export type Operator = Pick<AdminKeyRecord, "id" | "name">
+type Operator = Pick<AdminKeyRecord, "id" | "name">
 
 const entryOf = (action: AuditAction, { expiresAt, id, name }: AdminKeyRecord): AuditEntry => ({
   action,

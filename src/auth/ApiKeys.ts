@@ -21,15 +21,21 @@ import { AppConfig } from "../settings/AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { firstId, pageOf, pageRowsAsked } from "../sql/Paging.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
-import { makeKeyAccess } from "./KeyAccess.ts"
-import { makeKeyChanges } from "./KeyChanges.ts"
+import { makeKeyChanges, makeKeyRoll, makeWebKeys, type WebKeys } from "./KeyChanges.ts"
 import { type KnownKey, makeKeyLookup } from "./KeyLookup.ts"
-import { makeKeyRoll } from "./KeyRoll.ts"
-import { ChangedRow, entryOf, limitsOf, ownedBy, ownerColumns, recordOf, RecordRow } from "./KeyRows.ts"
+import {
+  makeKeyAccess,
+  ChangedRow,
+  entryOf,
+  limitsOf,
+  ownedBy,
+  ownerColumns,
+  recordOf,
+  RecordRow
+} from "./KeyRows.ts"
 import * as KeyToken from "./KeyToken.ts"
 import { lastUseSeconds, makeLastUse } from "./LastUse.ts"
 import { StaleKeys } from "./StaleKeys.ts"
-import { makeWebKeys, type WebKeys } from "./WebKeys.ts"
 
 /** A new key. `key` is never shown again. */
 export interface CreatedKey extends ApiKeyRecord {

@@ -94,7 +94,7 @@ export const identityOf = (
 }
 
 /** Where a new user belongs. */
-export interface Place {
+interface Place {
   readonly organization: string
   readonly role: Role
 }

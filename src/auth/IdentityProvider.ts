@@ -35,7 +35,7 @@ interface Returned {
   readonly query: string
 }
 
-export interface SignedIn {
+interface SignedIn {
   readonly identity: Identity
   readonly returnTo: string
 }

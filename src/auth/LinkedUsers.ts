@@ -1,19 +1,51 @@
 import { DateTime, Effect, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { makeAuditRecorder } from "../audit/AuditRecorder.ts"
-import type { User } from "../domain/Account.ts"
+import { type User, Role } from "../domain/Account.ts"
 import { aboutUser } from "../domain/AuditEntry.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { groupRulesIn } from "../settings/OidcCodec.ts"
 import { rowAs } from "../sql/rows.ts"
 import { Accounts } from "./Accounts.ts"
-import { isRaised, makeEarlierAccess } from "./EarlierAccess.ts"
 import { type Identity, placeOf, refused, roleByGroups } from "./IdentityClaims.ts"
+import { makeLinkTable } from "./LinkTable.ts"
 import { makeRoleChange } from "./RoleChange.ts"
+import { makeSessionTable } from "./SessionTable.ts"
 import { selectUsers, UserRow } from "./UserTable.ts"
 
+/** Whether the new role is above the old one. */
+const isRaised = (old: Role, role: Role): boolean => Role.literals.indexOf(role) < Role.literals.indexOf(old)
+
+/**
+ * Ends all access to an account that somebody else may have set up: its password, sessions and API keys, and the links for it and those
+ * that it created. Records how many. The caller has locked the user, and calls `StaleKeys.mark` after the commit.
+ */
+const makeEarlierAccess = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const audit = yield* makeAuditRecorder
+  const links = yield* makeLinkTable
+  const sessions = yield* makeSessionTable
+
+  return Effect.fnUntraced(function* (user: User, reason: "identity.link" | "user.role") {
+    const now = DateTime.toDateUtc(yield* DateTime.now)
+    const passwords = yield* sql`DELETE FROM passwords WHERE user_id = ${user.id} RETURNING user_id`
+    const keys = yield* sql`
+      UPDATE api_keys SET revoked_at = ${now}
+      WHERE user_id = ${user.id} AND kind = 'issued' AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ${now})
+      RETURNING id`
+    const ended = {
+      passwords: passwords.length,
+      sessions: yield* sessions.endAll(user.id),
+      links: yield* links.removeAllAround(user.id),
+      api_keys: keys.length
+    }
+    if (Object.values(ended).every((count) => count === 0)) return
+    yield* audit.record({ action: "user.access_end", ...aboutUser(user), details: { reason, ...ended } })
+  })
+})
+
 /** Another sign-in of the same person was first. */
-export class Overtaken extends Schema.TaggedError<Overtaken>()("Overtaken", {}) {}
+class Overtaken extends Schema.TaggedError<Overtaken>()("Overtaken", {}) {}
 
 /** Finds, links and creates users. Its methods join the transaction of the service that uses it. */
 export const makeLinkedUsers = Effect.gen(function* () {

@@ -23,13 +23,57 @@ import type { LinkKind, LinkRecord } from "../domain/Link.ts"
 import type { SessionClient } from "../domain/Session.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
+import { rowAs } from "../sql/rows.ts"
 import { Accounts } from "./Accounts.ts"
 import { type CreatedLink, linkRecordOf, type LinkRow, makeLinkTable } from "./LinkTable.ts"
 import { requireRole } from "./ManagedUser.ts"
 import type { PasswordHash } from "./PasswordHash.ts"
 import { Passwords } from "./Passwords.ts"
 import { makeSessionTable, type StartedSession } from "./SessionTable.ts"
-import { makeSetUp } from "./SetUp.ts"
+import { selectUsers, UserRow } from "./UserTable.ts"
+
+/** The set-up of the first administrator. Only `create` is a transaction of its own. */
+const makeSetUp = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const audit = yield* makeAuditRecorder
+  const table = yield* makeLinkTable
+  const users = selectUsers(sql)
+
+  /** Whether no owner or admin who isn't disabled has ever signed in, by whatever method. */
+  const isNeeded = Effect.map(
+    sql`
+      SELECT id FROM users
+      WHERE role IN ('owner', 'admin') AND disabled_at IS NULL AND last_sign_in_at IS NOT NULL LIMIT 1`,
+    ({ length }) => length === 0
+  )
+
+  const create = Effect.gen(function* () {
+    // Another process that creates the link waits, and then replaces this one, or was first.
+    const owner = yield* sql`
+      ${users} WHERE u.role = 'owner' AND u.disabled_at IS NULL ORDER BY u.id LIMIT 1 FOR NO KEY UPDATE OF u`.pipe(
+      rowAs(UserRow)
+    )
+    if (owner === undefined || !(yield* isNeeded)) return yield* new SetUpDone()
+    const created = yield* table.create({ kind: "set_up", userId: owner.id })
+    return created ?? (yield* new SetUpDone())
+  }).pipe(sql.withTransaction, orUnavailable, Effect.withSpan("Links.setUp"))
+
+  /** Gives the first administrator another address, unless it is that of another user. */
+  const rename = Effect.fnUntraced(function* (userId: UserId, email: string) {
+    const user = yield* sql`${users} WHERE u.id = ${userId} FOR NO KEY UPDATE OF u`.pipe(rowAs(UserRow))
+    if (user === undefined || user.email === email) return
+    const taken = yield* sql`SELECT id FROM users WHERE lower(email) = lower(${email}) AND id <> ${userId}`
+    if (taken.length > 0) return yield* new UserExists()
+    yield* sql`UPDATE users SET email = ${email} WHERE id = ${userId}`
+    yield* audit.record({
+      action: "user.email",
+      ...aboutUser({ ...user, email }),
+      details: { email: { old: user.email, new: email } }
+    })
+  })
+
+  return { isNeeded, create, rename }
+})
 
 /** What the user of a link gives. */
 interface LinkUse {

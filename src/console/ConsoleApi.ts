@@ -10,7 +10,8 @@ import { Forbidden, Unauthorized } from "../api/ErrorEnvelope.ts"
 import { fileEndpoints } from "../api/FilesApi.ts"
 import { BoundedBody, Envelope } from "../api/Middleware.ts"
 import { cursor } from "../api/OperationDescription.ts"
-import { projectEndpoints } from "../api/ProjectsApi.ts"
+import { FileTextObject } from "../api/ProjectObject.ts"
+import { projectEndpoints, textQuery } from "../api/ProjectsApi.ts"
 import { ResponseEvent } from "../api/ResponseEvent.ts"
 import { ResponseObject } from "../api/ResponseObject.ts"
 import { AccountName, type CurrentUser } from "../domain/Account.ts"
@@ -19,8 +20,39 @@ import { ApiKeyId, FileId, SessionId } from "../domain/Ids.ts"
 import { KeyLimits } from "../domain/KeyLimits.ts"
 import { answerEndpoints, ownConversationEndpoints } from "./AnswersApi.ts"
 import type { CurrentSession } from "./CurrentSession.ts"
-import { ownFileEndpoints } from "./OwnFilesApi.ts"
 import { Password, SessionGroup, SessionState } from "./SessionApi.ts"
+
+const Count = Schema.Struct({ files: Schema.Int, bytes: Schema.Finite })
+
+export const Storage = Schema.Struct({
+  used: Count,
+  /** By the plan, or else by the settings. */
+  permitted: Count,
+  /** Of one file. */
+  file_bytes_max: Schema.Int,
+  /** At once. */
+  uploads_max: Schema.Int
+})
+
+const Permitted = Schema.Struct({
+  /** What the plan and the license permit; to create projects also what the user's role does. */
+  responses: Schema.Boolean,
+  files: Schema.Boolean,
+  projects: Schema.Boolean,
+  create_projects: Schema.Boolean
+})
+
+/** What the web application does with the user's files beyond the public interface. */
+const ownFileEndpoints = [
+  /** A part of the text that was read from a file: what models see. */
+  HttpApiEndpoint.get("text", "/files/:file_id/text", {
+    params: { file_id: FileId },
+    query: textQuery,
+    success: FileTextObject
+  }),
+  HttpApiEndpoint.get("storage", "/storage", { success: Storage }),
+  HttpApiEndpoint.get("permitted", "/permitted", { success: Permitted })
+] as const
 
 /** The interface of the web application, under /console. It is not part of the public interface or its OpenAPI document. */
 

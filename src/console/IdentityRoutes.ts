@@ -6,14 +6,31 @@ import { IdentityProvider } from "../auth/IdentityProvider.ts"
 import { pendingSecondsMax } from "../auth/PendingSignIn.ts"
 import type { SignInRefusal } from "../domain/SignInRefusal.ts"
 import { logFailure } from "../http/ErrorBoundary.ts"
-import { identityCallbackPath, pathOf, route } from "../http/Routes.ts"
+import { identityCallbackPath, pathOf, route, makeTemplateOf } from "../http/Routes.ts"
 import { UserBounds } from "../http/UserBounds.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { isLoopback } from "../settings/OidcCodec.ts"
 import { pagePaths } from "./PagePaths.ts"
-import { returnPath } from "./ReturnPath.ts"
 import { makeSessionAccess } from "./SessionAccess.ts"
 import { cookieName } from "./SessionCookie.ts"
+
+const charactersMax = 1_000
+
+const pageOf = makeTemplateOf(
+  Object.values(pagePaths).map((path: string) => route("GET", path.replaceAll("$", ":")))
+)
+
+/** Any origin but that of an address with a host of its own. */
+const somewhere = "http://localhost"
+
+/** The page to go to after a sign-in, as an address below the application's base: never another site, and no interface. */
+export const returnPath = (asked: string | null): string => {
+  const url = asked === null || asked.length > charactersMax ? null : URL.parse(asked, somewhere)
+  if (url === null || url.origin !== somewhere || pageOf(url.pathname) === null) return pagePaths.home
+  // Two slashes at the beginning of an address name another host.
+  if (url.pathname.startsWith("//")) return pagePaths.home
+  return url.pathname + url.search + url.hash
+}
 
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse

@@ -15,10 +15,9 @@ import { bodyTooLargeAt } from "./BodyLimit.ts"
 import { knownText } from "./BodyText.ts"
 import { makeCors } from "./Cors.ts"
 import { Drain } from "./Drain.ts"
-import { headersFailure } from "./HeaderChecks.ts"
-import { namingIgnoredQuery } from "./IgnoredQuery.ts"
 import { makeNotFoundPage, wantsPage } from "./NotFoundPage.ts"
 import { inWordsOf } from "./ProfileErrors.ts"
+import { headersFailure, namingIgnoredQuery } from "./RequestChecks.ts"
 import { makeTemplateOf, pathOf, probes, profilePathFor, type Route, route } from "./Routes.ts"
 
 /** Characters of a request id that a client may choose; anything else gets a new one. */

@@ -3,12 +3,72 @@ import { DeclaredModel, type ModelSpec } from "../domain/Model.ts"
 import { loadSdkPackage, noSdkPackage, sdkFields } from "../providers/AiSdkPackage.ts"
 import { chatFamilyNames } from "../providers/ChatFamilies.ts"
 import { ExtraHeaders, readExtraHeaders } from "../providers/ExtraHeaders.ts"
-import { type ModelExtras, modelExtrasFields, readModelExtras } from "../providers/ModelExtras.ts"
-import { type ModelServer, protocolNames, protocols, protocolHeaders } from "../providers/ModelServer.ts"
+import {
+  type ModelExtras,
+  modelExtrasFields,
+  readModelExtras,
+  type ModelExtrasEntry
+} from "../providers/ModelExtras.ts"
+import {
+  type ModelServer,
+  protocolNames,
+  protocols,
+  protocolHeaders,
+  type ProtocolName
+} from "../providers/ModelServer.ts"
 import { FileProblem, missing, problemLine, readJsonFile, shapeProblems } from "../settings/JsonFile.ts"
 import { secretVariable, VariableName } from "../settings/Setting.ts"
 import { webUrl } from "../settings/TextCodec.ts"
-import { misplacedInModel, noDialect } from "./ModelPlaces.ts"
+
+/** Fields of requests that the service sets in one protocol alone, besides those that it sets in several. */
+const ownFields: Readonly<Record<ProtocolName, ReadonlyArray<string>>> = {
+  "openai-chat": [],
+  "openai-responses": ["reasoning"],
+  anthropic: ["thinking"]
+}
+
+const noDialect = "Expected nothing, because a package has its own rules for its servers"
+
+/** What a model of the catalog has, and has no use for by the protocol of its provider. `path` is that of the model. */
+const misplacedInModel = (
+  { body = {}, dialect, opensThinking }: ModelExtrasEntry,
+  protocol: ProtocolName | "ai-sdk",
+  path: string
+): ReadonlyArray<FileProblem> => [
+  ...(opensThinking === undefined || protocol === "openai-chat"
+    ? []
+    : [
+        {
+          path: `${path}.opensThinking`,
+          message: "Expected nothing, because only the protocol openai-chat has it"
+        }
+      ]),
+  ...(dialect === undefined || protocol !== "ai-sdk"
+    ? []
+    : [{ path: `${path}.dialect`, message: noDialect }]),
+  ...(protocol === "ai-sdk" ? noBody(body, path) : repeatedFields(body, protocol, path))
+]
+
+type Body = NonNullable<ModelExtrasEntry["body"]>
+
+const noBody = (body: Body, path: string): ReadonlyArray<FileProblem> =>
+  Object.keys(body).length === 0
+    ? []
+    : [
+        {
+          path: `${path}.body`,
+          message:
+            "Expected nothing, because a package makes the body itself: providerOptions of the provider has fields for it"
+        }
+      ]
+
+const repeatedFields = (body: Body, protocol: ProtocolName, path: string): ReadonlyArray<FileProblem> =>
+  ownFields[protocol]
+    .filter((name) => Object.hasOwn(body, name))
+    .map((name) => ({
+      path: `${path}.body.${name}`,
+      message: `Expected another field: the protocol "${protocol}" sets this one itself`
+    }))
 
 /** The address of a model server, for most protocols up to the version. */
 const BaseUrl = Schema.String.check(

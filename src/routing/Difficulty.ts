@@ -79,7 +79,7 @@ export interface Asked {
 export type FeatureName = "length" | "prompt" | "code" | "mathematics" | "documents" | "tools"
 
 /** One thing that makes a request harder. */
-export interface Feature {
+interface Feature {
   readonly name: FeatureName
   readonly value: number
   readonly points: number
@@ -87,7 +87,7 @@ export interface Feature {
   readonly sentence: string
 }
 
-export interface Difficulty {
+interface Difficulty {
   /** The sum of the points, at most 1: the quality that a model should have. */
   readonly score: number
   readonly features: ReadonlyArray<Feature>

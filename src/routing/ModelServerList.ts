@@ -17,7 +17,7 @@ const requestWaitSeconds = 10
 const introductionWaitSeconds = 2
 
 /** The models of one server, kept up to date in the background. */
-export interface ModelServerList {
+interface ModelServerList {
   readonly known: Effect.Effect<ReadonlyArray<ModelSpec>>
   /** The same, but while none is known the list is requested once more, within bounds. */
   readonly models: Effect.Effect<ReadonlyArray<ModelSpec>>

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { type AttemptLimit, attemptLimits, leaked, waitSecondsOf } from "../../src/auth/AttemptRule.ts"
+import { type AttemptLimit, attemptLimits, leaked, waitSecondsOf } from "../../src/auth/SignInThrottle.ts"
 
 const Pause = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 2_000 }))
 const pauses = Schema.Array(Pause).check(Schema.isMaxLength(200))

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Headers } from "effect/http"
-import { isFromOwnPage } from "../../src/console/SameOriginRule.ts"
+import { isFromOwnPage } from "../../src/console/SessionAuthentication.ts"
 
 const accepts = (
   method: string,

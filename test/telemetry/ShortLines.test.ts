@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { shortLine } from "../../src/telemetry/ShortLines.ts"
+import { shortLine } from "../../src/telemetry/LogLines.ts"
 
 const line = (message: string, annotations: Readonly<Record<string, unknown>>, level = "INFO") =>
   shortLine({ timestamp: "2026-02-28T12:34:56.789Z", level, message, annotations })

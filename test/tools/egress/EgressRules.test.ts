@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { makeEgressRules } from "../../../src/tools/egress/EgressRules.ts"
+import { makeEgressRules } from "../../../src/tools/Egress.ts"
 import { canonicalAddress, isPublicAddress, readWebAddress } from "../../../src/tools/egress/WebAddress.ts"
 import { privateUrls, privateV4, privateV6, trickyUrls, writtenV4 } from "./privateAddresses.ts"
 

@@ -1,8 +1,32 @@
 import type { IncomingMessage } from "node:http"
-import { Predicate } from "effect"
-import type { HttpServerRequest } from "effect/http"
+import { Predicate, Effect } from "effect"
+import { HttpServerRequest, HttpServerResponse } from "effect/http"
+import type { HttpApiEndpoint } from "effect/http-api"
 import type { Failure } from "../api/Failure.ts"
+import { ignoredNames } from "../api/IgnoredFields.ts"
 import * as Refusal from "../api/Refusal.ts"
+import { isOfProfile } from "./ProfileErrors.ts"
+
+const namesOf = ({ query }: HttpApiEndpoint.Top): ReadonlyArray<string> =>
+  query?.ast._tag === "Objects" ? query.ast.propertySignatures.map(({ name }) => String(name)) : []
+
+/** Names the fields of a query that an endpoint of `/openai/v1` doesn't have, in a header of its response. */
+export const namingIgnoredQuery = <E, R>(
+  httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
+  endpoint: HttpApiEndpoint.Top
+) =>
+  Effect.gen(function* () {
+    const response = yield* httpEffect
+    const { url } = yield* HttpServerRequest.HttpServerRequest
+    const from = url.indexOf("?")
+    if (from < 0 || !isOfProfile(endpoint.path) || response.headers["x-ignored-fields"] !== undefined)
+      return response
+    // Clients write lists as `include[]`.
+    const given = Object.fromEntries(
+      [...new URLSearchParams(url.slice(from))].map(([name, value]) => [name.replace(/\[\d*\]$/, ""), value])
+    )
+    return HttpServerResponse.setHeaders(response, ignoredNames(given, namesOf(endpoint)))
+  })
 
 /** A host with or without a port. Source: RFC 9112, section 3.2; RFC 3986, section 3.2.2. */
 const hostPattern = /^(?:\[[0-9a-f:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})+)(?::\d{0,5})?$/i
