@@ -1,6 +1,7 @@
 import { Schema } from "effect"
-import type { OutputItem } from "../domain/Conversation.ts"
+import type { OutputItem, OutputText } from "../domain/Conversation.ts"
 import { ItemId } from "../domain/Ids.ts"
+import type { TokenLogprob } from "../domain/ModelCall.ts"
 import { ErrorBody } from "./ErrorEnvelope.ts"
 import { ResponseObject, type ShownResponse, shownResponse } from "./ResponseObject.ts"
 import {
@@ -107,7 +108,14 @@ export interface ArgumentsDelta extends Omit<ReasoningDelta, "type" | "content_i
 
 /** An event of the core. Delivery adds its number, and leaves out what only the service reads. */
 export type EventBody = ShownBody | ReasoningDelta | RefusalDelta | ArgumentsDelta
-type ShownBody = WithoutNumber<EventOf<typeof ResponseEvent.Type, OutputItem, ResponseObject>>
+type ShownBody = TextOf<WithoutNumber<EventOf<typeof ResponseEvent.Type, OutputItem, ResponseObject>>>
+
+/** With the logprobs of the text, for which no request of `/v1` can ask. */
+type TextOf<E> = E extends { readonly logprobs: unknown }
+  ? Omit<E, "logprobs"> & { readonly logprobs: ReadonlyArray<TokenLogprob> }
+  : E extends { readonly part: unknown }
+    ? Omit<E, "part"> & { readonly part: OutputText }
+    : E
 
 /** Whether no event follows this one. */
 export const isTerminal = (event: EventBody | undefined): boolean =>

@@ -78,6 +78,8 @@ export const ResponseObject = Schema.Struct({
 export interface ResponseObject extends Omit<typeof ResponseObject.Type, "output" | "usage"> {
   readonly output: ReadonlyArray<OutputItem>
   readonly usage: WholeUsage | null
+  /** Whether the request asks for logprobs, and the answer has none. Only interfaces read it by which a request can ask. */
+  readonly lacksLogprobs?: true
 }
 
 /** The response as clients see it. */
@@ -101,6 +103,7 @@ export interface ResponseStart {
   readonly maxOutputTokens: number | null
   readonly previousResponseId: ResponseId | null
   readonly store: boolean
+  readonly lacksLogprobs?: true
 }
 
 /** The response as `response.created` shows it. */
@@ -138,5 +141,6 @@ export const startedResponse = (start: ResponseStart): ResponseObject => ({
   service_tier: "default",
   metadata: {},
   safety_identifier: null,
-  prompt_cache_key: null
+  prompt_cache_key: null,
+  ...(start.lacksLogprobs === true ? { lacksLogprobs: true } : {})
 })

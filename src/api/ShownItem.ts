@@ -19,10 +19,10 @@ import {
 
 /** Items as clients see them: without what only the service reads. */
 
-/** A refusal is text like any other. */
-export const ShownText = OutputText.mapFields(Struct.omit(["isRefusal"])).annotate({
-  identifier: "OutputText"
-})
+/** A refusal is text like any other. No request that sees it can ask for logprobs. */
+export const ShownText = OutputText.mapFields(Struct.omit(["isRefusal"]))
+  .mapFields(Struct.assign({ logprobs: Schema.Array(Schema.Unknown) }))
+  .annotate({ identifier: "OutputText" })
 
 const ShownMessage = OutputMessage.mapFields(Struct.assign({ content: Schema.Array(ShownText) })).annotate({
   identifier: "OutputMessage"

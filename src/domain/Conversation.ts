@@ -1,7 +1,7 @@
 import { Schema, Struct } from "effect"
 import { FileAttributes } from "./FileAttributes.ts"
 import { FileId, ImageId, ItemId, type ConversationId, ResponseId } from "./Ids.ts"
-import { imageDetails, Opaque } from "./ModelCall.ts"
+import { imageDetails, Opaque, TokenLogprob } from "./ModelCall.ts"
 
 /**
  * The items of a conversation, stored in the shape in which they are streamed and returned, and with what only the service reads.
@@ -48,7 +48,7 @@ export const OutputText = Schema.Struct({
   type: Schema.Literal("output_text"),
   text: Schema.String,
   annotations: Schema.Array(FileCitation),
-  logprobs: Schema.Array(Schema.Unknown),
+  logprobs: Schema.Array(TokenLogprob),
   /** Whether the model says here that it refuses to answer. */
   isRefusal: Schema.optionalKey(Schema.Literal(true))
 }).annotate({ identifier: "OutputText" })

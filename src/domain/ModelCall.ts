@@ -6,6 +6,27 @@ import { Schema } from "effect"
 export const toolNames = ["calculator", "current_datetime", "web_fetch", "web_search"] as const
 export type ToolName = (typeof toolNames)[number]
 
+const likelihood = {
+  token: Schema.String,
+  /** The natural logarithm of its probability; -9999 where that is next to none. */
+  logprob: Schema.Finite,
+  /** Those of the token: several tokens may make up one character. */
+  bytes: Schema.Array(Schema.Int)
+}
+const TokenLikelihood = Schema.Struct(likelihood)
+export type TokenLikelihood = typeof TokenLikelihood.Type
+
+/** A token of an answer. */
+export const TokenLogprob = Schema.Struct({
+  ...likelihood,
+  /** The likeliest tokens in its place, as many as were asked for. */
+  top_logprobs: Schema.Array(TokenLikelihood)
+}).annotate({ identifier: "TokenLogprob" })
+export type TokenLogprob = typeof TokenLogprob.Type
+
+/** The most that a request may ask for, of the likeliest tokens. */
+export const topLogprobsMax = 20
+
 /** What only one model of one server can read, such as a signature. It goes back there as it came, and nowhere else. */
 export const Opaque = Schema.Struct({
   /** The protocol, the address of the server, and the model. */
@@ -142,6 +163,8 @@ export interface AnswerOptions {
   readonly presencePenalty?: number
   /** -2 to 2. */
   readonly frequencyPenalty?: number
+  /** Asks for the logprobs of the tokens of the text, and for so many of the likeliest tokens, from 0. A hint: a model that has none is asked without. */
+  readonly logprobs?: number
 }
 
 export interface ModelRequest {
@@ -166,6 +189,8 @@ export interface CallOptions {
   readonly hasFallback: () => boolean
   /** The key for fair queues: waiting users take turns. */
   readonly user?: string
+  /** Called each time that the request is sent, with it as it is: without hints that its server doesn't take. */
+  readonly onSent?: (request: Pick<ModelRequest, "options">) => void
 }
 
 /** Without a fallback and without a user. */
@@ -207,6 +232,8 @@ export type ModelPart =
       readonly text: string
       /** Whether the text says that the model refuses to answer, where its server tells. */
       readonly isRefusal?: true
+      /** Of the tokens of the text, where they were asked for and its server has them. */
+      readonly logprobs?: ReadonlyArray<TokenLogprob>
     }
   | { readonly type: "reasoning_text"; readonly text: string }
   | { readonly type: "reasoning"; readonly reasoning: Reasoning }

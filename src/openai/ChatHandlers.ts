@@ -12,9 +12,10 @@ import { keyOf } from "../jobs/IdempotencyKey.ts"
 import { Responses } from "../responses/Responses.ts"
 import { type ReadChat, readChat } from "./ChatReading.ts"
 import { type ChatShowing, showingOf } from "./ChatShowing.ts"
-import { makeChoices, repeated } from "./Choices.ts"
+import { lackOf, makeChoices, repeated } from "./Choices.ts"
 import { ignoredHeader, ignoredHints } from "./IgnoredParts.ts"
 import { makeKeyedChats } from "./KeyedChats.ts"
+import { namingLogprobs } from "./Logprobs.ts"
 import { withOwnTools } from "./OwnTools.ts"
 
 const documented = Object.keys(ChatBody.fields)
@@ -40,15 +41,17 @@ export const ChatHandlers = HttpApiBuilder.group(
       body: ChatBody,
       read: ReadChat,
       showing: ChatShowing,
-      headers: Readonly<Record<string, string>>
+      ignored: Readonly<Record<string, string>>
     ) {
       const asked = repeated(read, body.n ?? 1)
-      return body.stream === true
-        ? yield* streams.respond(yield* choices.begin(asked), {
-            headers,
-            writing: showing.allWriting(asked.length)
-          })
-        : HttpServerResponse.jsonUnsafe(showing.allWhole(yield* choices.answer(asked)), { headers })
+      if (body.stream === true) {
+        const begun = yield* choices.begin(asked)
+        const headers = namingLogprobs(ignored, body, begun)
+        return yield* streams.respond(begun.events, { headers, writing: showing.allWriting(asked.length) })
+      }
+      const answers = yield* choices.answer(asked)
+      const headers = namingLogprobs(ignored, body, lackOf(answers))
+      return HttpServerResponse.jsonUnsafe(showing.allWhole(answers), { headers })
     })
 
     const answer = Effect.fnUntraced(function* (
@@ -59,21 +62,21 @@ export const ChatHandlers = HttpApiBuilder.group(
     ) {
       const { demands, request } = read
       const ignored = yield* ignoredHeader(incoming, body, documented, ignoredHints(body))
-      const headersOf = (id: ConversationId) => ({
+      const headersOf = (id: ConversationId, answered: { readonly lacksLogprobs?: true }) => ({
         ...(body.store === true ? { "x-conversation-id": shownId("conversation", id) } : {}),
-        ...ignored
+        ...namingLogprobs(ignored, body, answered)
       })
       const key = yield* keyOf(incoming)
       if (key !== null) return yield* keyed({ body, key, showing, headersOf })
       if ((body.n ?? 1) > 1) return yield* answerAll(body, read, showing, ignored)
       if (body.stream === true) {
         const begun = yield* Effect.raceFirst(responses.create(request, demands), drain.cutoff)
-        const headers = headersOf(begun.conversationId)
+        const headers = headersOf(begun.conversationId, begun)
         return yield* streams.respond(begun.events, { headers, writing: showing.writing() })
       }
       const response = yield* Effect.raceFirst(responses.answer(request, demands), drain.cutoff)
       return HttpServerResponse.jsonUnsafe(showing.whole(response), {
-        headers: headersOf(response.conversation_id)
+        headers: headersOf(response.conversation_id, response)
       })
     })
 

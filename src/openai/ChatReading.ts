@@ -178,6 +178,7 @@ const answerOptions = (body: ChatBody, toolChoice: ToolChoice | undefined): Answ
     format: formatOf(body.response_format),
     seed: body.seed,
     stop: typeof body.stop === "string" ? [body.stop] : body.stop,
+    logprobs: body.logprobs === true ? (body.top_logprobs ?? 0) : null,
     toolChoice
   })
 
@@ -224,11 +225,16 @@ const storedChoices = ({ n, store }: ChatBody): InvalidRequest | null =>
     ? invalid("store", "can't be true where `n` asks for several answers. Leave one of them out.")
     : null
 
+const likeliestAlone = ({ logprobs, top_logprobs: top }: ChatBody): InvalidRequest | null =>
+  logprobs === true || top == null || top === 0
+    ? null
+    : invalid("top_logprobs", "needs `logprobs: true`. Send both, or leave it out.")
+
 export const readChat = (body: ChatBody): Result.Result<ReadChat, InvalidRequest> =>
   Result.flatMap(withTools(body), readToolChat)
 
 const readToolChat = (body: ChatWithTools): Result.Result<ReadChat, InvalidRequest> => {
-  const problem = problemOf(body.messages) ?? namedAgain(body) ?? storedChoices(body)
+  const problem = problemOf(body.messages) ?? namedAgain(body) ?? storedChoices(body) ?? likeliestAlone(body)
   if (problem !== null) return Result.fail(problem)
   const model = namedModel(body)
   const placed = body.messages.flatMap((message, index) =>

@@ -10,6 +10,7 @@ import { shownId } from "../api/openai/ProfileIds.ts"
 import type { EventBody } from "../api/ResponseEvent.ts"
 import type { ResponseObject, WholeUsage } from "../api/ResponseObject.ts"
 import { cutOf, type FunctionCall, type OutputItem, type OutputMessage } from "../domain/Conversation.ts"
+import { chatLogprobs } from "./Logprobs.ts"
 
 /**
  * The third rendering: from the core's events to an answer of Chat Completions. Of what the service's own tools do, only the text that
@@ -72,6 +73,9 @@ const textsOf = (output: ReadonlyArray<OutputItem>, refusing: boolean): Readonly
       : []
   )
 
+export const logprobsOf = (output: ReadonlyArray<OutputItem>) =>
+  output.flatMap((item) => (item.type === "message" ? item.content.flatMap(({ logprobs }) => logprobs) : []))
+
 /** What the model thought, as far as it is shown. */
 const thoughtsOf = (output: ReadonlyArray<OutputItem>): ReadonlyArray<string> =>
   output.flatMap((item) => (item.type === "reasoning" && item.text !== "" ? [item.text] : []))
@@ -103,7 +107,7 @@ export const renderCompletion = (response: ResponseObject, view: ChatView): Chat
           annotations: [],
           ...(calls.length === 0 ? {} : { tool_calls: calls })
         },
-        logprobs: null,
+        logprobs: chatLogprobs(logprobsOf(response.output)),
         finish_reason: finishReason(response)
       }
     ],
@@ -129,8 +133,12 @@ export const chatError = ({ code, message, param, type }: ErrorBody): ChatError 
 const separatorAfter = (last: string | null, itemId: string): string =>
   last === null || last === itemId ? "" : betweenTexts
 
+type TextDelta = Extract<EventBody, { readonly type: "response.output_text.delta" }>
+type Logprobs = ReturnType<typeof chatLogprobs>
+type Chunks = ReadonlyArray<ChatChunk>
+
 /** Renders the events of one response, in their order, each as the chunks that stand for it. */
-export const makeChatRenderer = (view: ChatView): ((event: EventBody) => ReadonlyArray<ChatChunk>) => {
+export const makeChatRenderer = (view: ChatView): ((event: EventBody) => Chunks) => {
   let head: ReturnType<typeof headOf> | null = null
   let lastText: string | null = null
   let lastThought: string | null = null
@@ -138,23 +146,23 @@ export const makeChatRenderer = (view: ChatView): ((event: EventBody) => Readonl
   /** The place of each call, by its item. */
   const calls = new Map<string, number>()
 
-  const chunk = (delta: Delta, finish: FinishReason | null): ReadonlyArray<ChatChunk> =>
+  const chunk = (delta: Delta, finish: FinishReason | null, logprobs: Logprobs = null): Chunks =>
     head === null
       ? []
       : [
           {
             ...head,
             object: "chat.completion.chunk",
-            choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }],
+            choices: [{ index: 0, delta, logprobs, finish_reason: finish }],
             ...(view.includeUsage ? { usage: null } : {})
           }
         ]
 
-  const textChunk = (itemId: string, text: string) => {
-    if (text === "" && lastText !== null) return []
+  const textChunk = ({ delta, item_id: itemId, logprobs }: TextDelta) => {
+    if (delta === "" && lastText !== null) return []
     const separator = separatorAfter(lastText, itemId)
     lastText = itemId
-    return chunk({ content: separator + text }, null)
+    return chunk({ content: separator + delta }, null, chatLogprobs(logprobs))
   }
 
   return (event) => {
@@ -163,7 +171,7 @@ export const makeChatRenderer = (view: ChatView): ((event: EventBody) => Readonl
         head = headOf(event.response)
         return chunk({ role: "assistant", content: "" }, null)
       case "response.output_text.delta":
-        return textChunk(event.item_id, event.delta)
+        return textChunk(event)
       case "response.refusal.delta": {
         const separator = separatorAfter(lastRefusal, event.item_id)
         lastRefusal = event.item_id

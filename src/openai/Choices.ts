@@ -28,6 +28,12 @@ export const repeated = ({ demands, request }: Asked, count: number): Arr.NonEmp
     }
   })
 
+/** Whether one of the answers at least lacks the logprobs that were asked for. */
+export const lackOf = (
+  answers: ReadonlyArray<{ readonly lacksLogprobs?: true }>
+): { readonly lacksLogprobs?: true } =>
+  answers.some(({ lacksLogprobs }) => lacksLogprobs === true) ? { lacksLogprobs: true } : {}
+
 const allAtOnce = { concurrency: "unbounded" } as const
 
 /** Begins all answers, and merges their events in the order in which they come. */
@@ -38,12 +44,13 @@ export const makeChoices = Effect.gen(function* () {
   const begin = (asked: Arr.NonEmptyReadonlyArray<Asked>) =>
     Effect.forEach(asked, ({ demands, request }) => responses.create(request, demands), allAtOnce).pipe(
       Effect.raceFirst(cutoff),
-      Effect.map((begun) =>
-        Stream.mergeAll(
+      Effect.map((begun) => ({
+        ...lackOf(begun),
+        events: Stream.mergeAll(
           begun.map(({ events }, index) => Stream.map(events, (event): ChoiceEvent => ({ index, event }))),
           allAtOnce
         )
-      )
+      }))
     )
 
   const answer = (asked: Arr.NonEmptyReadonlyArray<Asked>) =>

@@ -45,6 +45,7 @@ const askedFor = (body: CompletionsBody, prompt: string): Asked => {
         presencePenalty: body.presence_penalty,
         frequencyPenalty: body.frequency_penalty,
         seed: body.seed,
+        logprobs: body.logprobs,
         stop: typeof stop === "string" ? [stop] : stop
       })
     }

@@ -1,12 +1,13 @@
-import type { Array as Arr } from "effect"
+import { Array as Arr } from "effect"
 import type { ChatUsage } from "../api/openai/ChatCompletion.ts"
 import type { CompletionFinish, TextChunk, TextCompletion } from "../api/openai/CompletionsApi.ts"
 import { shownId } from "../api/openai/ProfileIds.ts"
 import type { ResponseObject } from "../api/ResponseObject.ts"
 import { cutOf } from "../domain/Conversation.ts"
-import { usageOf } from "./ChatRendering.ts"
+import { logprobsOf, usageOf } from "./ChatRendering.ts"
 import { sumOf } from "./ChoiceRendering.ts"
 import type { ChoiceEvent } from "./Choices.ts"
+import { completionLogprobs, tokensLength } from "./Logprobs.ts"
 
 /** From the core's events to completions of texts. Of an answer only its text is shown, and that of a refusal. */
 
@@ -45,7 +46,7 @@ export const renderCompletions = (
   choices: responses.map((response, index) => ({
     text: (before[index] ?? "") + textOf(response),
     index,
-    logprobs: null,
+    logprobs: completionLogprobs(logprobsOf(response.output), (before[index] ?? "").length),
     finish_reason: finishOf(response)
   })),
   usage: responses.map(({ usage }) => usageOf(usage)).reduce(sumOf)
@@ -59,14 +60,21 @@ export const makeCompletionRenderer = (
   let head: ReturnType<typeof headOf> | null = null
   let usage: ChatUsage | null = null
   let ended = 0
+  /** Where the next token of each answer begins. */
+  const offsets = Arr.makeBy(count, (index) => (view.before[index] ?? "").length)
 
-  const chunk = (index: number, text: string, finish: CompletionFinish | null): ReadonlyArray<TextChunk> =>
+  const chunk = (
+    index: number,
+    text: string,
+    finish: CompletionFinish | null,
+    logprobs: ReturnType<typeof completionLogprobs> = null
+  ): ReadonlyArray<TextChunk> =>
     head === null
       ? []
       : [
           {
             ...head,
-            choices: [{ text, index, logprobs: null, finish_reason: finish }],
+            choices: [{ text, index, logprobs, finish_reason: finish }],
             ...(view.includeUsage ? { usage: null } : {})
           }
         ]
@@ -88,7 +96,12 @@ export const makeCompletionRenderer = (
         const before = view.before[index] ?? ""
         return before === "" ? [] : chunk(index, before, null)
       }
-      case "response.output_text.delta":
+      case "response.output_text.delta": {
+        if (event.delta === "") return []
+        const offset = offsets[index] ?? 0
+        offsets[index] = offset + tokensLength(event.logprobs)
+        return chunk(index, event.delta, null, completionLogprobs(event.logprobs, offset))
+      }
       case "response.refusal.delta":
         return event.delta === "" ? [] : chunk(index, event.delta, null)
       case "response.completed":

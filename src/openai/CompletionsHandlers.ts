@@ -7,11 +7,12 @@ import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
 import { envelopedAs } from "../http/ErrorBoundary.ts"
 import { EventStreams } from "../http/Sse.ts"
 import { makeChunkWriting } from "./ChatShowing.ts"
-import { makeChoices } from "./Choices.ts"
+import { lackOf, makeChoices } from "./Choices.ts"
 import { promptsOf, readCompletions } from "./CompletionReading.ts"
 import { type CompletionView, makeCompletionRenderer, renderCompletions } from "./CompletionRendering.ts"
 import { refuseKey } from "./DetachedCreation.ts"
 import { ignoredHeader } from "./IgnoredParts.ts"
+import { namingLogprobs } from "./Logprobs.ts"
 
 /** An error names what the body has, and not what was made of it. */
 const inOwnNames = (error: ErrorBody): ErrorBody => {
@@ -46,14 +47,18 @@ export const CompletionsHandlers = HttpApiBuilder.group(
             ? promptsOf(payload).flatMap((prompt) => Arr.replicate(prompt, payload.n ?? 1))
             : []
       }
-      const headers = yield* ignoredHeader(request, payload, documented)
+      const ignored = yield* ignoredHeader(request, payload, documented)
       if (payload.stream === true) {
-        return yield* streams.respond(yield* choices.begin(asked), {
-          headers,
+        const begun = yield* choices.begin(asked)
+        return yield* streams.respond(begun.events, {
+          headers: namingLogprobs(ignored, payload, begun),
           writing: makeChunkWriting(makeCompletionRenderer(view, asked.length), inOwnNames)
         })
       }
-      return HttpServerResponse.jsonUnsafe(renderCompletions(yield* choices.answer(asked), view), { headers })
+      const answers = yield* choices.answer(asked)
+      return HttpServerResponse.jsonUnsafe(renderCompletions(answers, view), {
+        headers: namingLogprobs(ignored, payload, lackOf(answers))
+      })
     }, envelopedAs(inOwnNames))
     return handlers.handle("create", create)
   })

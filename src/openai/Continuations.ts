@@ -1,5 +1,5 @@
 import { Effect, Predicate } from "effect"
-import type { ResponseResource } from "../api/openai/ResponseResource.ts"
+import type { Item, ResponseResource } from "../api/openai/ResponseResource.ts"
 import { ResponseJobs } from "../conversations/ResponseJobs.ts"
 import { CurrentUser } from "../domain/Account.ts"
 import {
@@ -52,10 +52,19 @@ export const withHistory = (body: Body, { base, items }: Continuation): Body => 
 export const checkPrevious = ({ previous_response_id: id }: Body) =>
   Predicate.isString(id) && !uuid.test(id) ? Effect.fail(new PreviousResponseNotFound()) : Effect.void
 
+/** They are no part of a history, and would take most of its room. */
+const withoutLogprobs = (item: Item): Item =>
+  item.type === "message"
+    ? {
+        ...item,
+        content: item.content.map((part) => (part.type === "output_text" ? { ...part, logprobs: [] } : part))
+      }
+    : item
+
 /** What the connection remembers after an answer; null for one that is stored, or too long. */
 export const remembered = (body: Body, response: ResponseResource): Continuation | null => {
   if (response.store) return null
-  const items = [...itemsOf(body), ...response.output]
+  const items = [...itemsOf(body), ...response.output.map(withoutLogprobs)]
   return JSON.stringify(items).length > charactersMax
     ? null
     : { id: response.id, base: body["previous_response_id"], items }

@@ -13,6 +13,7 @@ import { keyHeader, keyOf } from "../jobs/IdempotencyKey.ts"
 import type { Reading } from "./DetachedReading.ts"
 import { ignoredHeader } from "./IgnoredParts.ts"
 import { makeJobReading, renderJob } from "./JobRendering.ts"
+import { namingLogprobs } from "./Logprobs.ts"
 import { readRequest } from "./RequestReading.ts"
 import { Sealing } from "./Sealing.ts"
 import { toolsOf } from "./ToolReading.ts"
@@ -44,12 +45,15 @@ const headersOf = Effect.fnUntraced(function* (
   body: CreateBody,
   request: HttpServerRequest.HttpServerRequest
 ) {
-  const conversation =
-    first?.type === "response.created"
-      ? { "x-conversation-id": shownId("conversation", first.response.conversation_id) }
-      : {}
   const { unused } = yield* readRequest(body, (yield* Sealing).of(job.userId))
-  return { ...conversation, ...(yield* ignoredHeader(request, body, documented, unused)) }
+  const ignored = yield* ignoredHeader(request, body, documented, unused)
+  if (first?.type !== "response.created") return ignored
+  const { conversation_id: conversationId } = first.response
+  return {
+    "x-conversation-id": shownId("conversation", conversationId),
+    // The whole answer is what is stored, which has none.
+    ...namingLogprobs(ignored, body, body.stream === true ? first.response : { lacksLogprobs: true })
+  }
 })
 
 /** Of a failure after the beginning. */

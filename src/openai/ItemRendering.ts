@@ -51,6 +51,7 @@ const citation = (one: OutputText["annotations"][number]): TextPart["annotations
 
 export const textPart = (part: OutputText): TextPart => ({
   ...shownText(part),
+  logprobs: part.logprobs,
   annotations: part.annotations.map(citation)
 })
 

@@ -47,12 +47,15 @@ interface KeyedChat {
   readonly body: ChatBody
   readonly key: string
   readonly showing: ChatShowing
-  readonly headersOf: (id: ConversationId) => Readonly<Record<string, string>>
+  readonly headersOf: (
+    id: ConversationId,
+    answered: { readonly lacksLogprobs?: true }
+  ) => Readonly<Record<string, string>>
 }
 
 /** Those of an answer that has begun. */
 const headersIn = (first: EventBody | null, headersOf: KeyedChat["headersOf"]) =>
-  first?.type === "response.created" ? headersOf(first.response.conversation_id) : {}
+  first?.type === "response.created" ? headersOf(first.response.conversation_id, first.response) : {}
 
 export const makeKeyedChats = Effect.gen(function* () {
   const background = yield* BackgroundResponses

@@ -26,7 +26,7 @@ const endOfMessage = (index: number, item: Extract<Item, { type: "message" }>): 
         annotation_index,
         annotation
       })),
-      { type: "response.output_text.done", ...place, text: part.text, logprobs: [] },
+      { type: "response.output_text.done", ...place, text: part.text, logprobs: part.logprobs },
       done
     ]
   })

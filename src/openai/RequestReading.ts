@@ -8,6 +8,7 @@ import { kindsOf } from "./ClientTools.ts"
 import { ignoredHints } from "./IgnoredParts.ts"
 import { entriesOf, unservedIn } from "./ItemReading.ts"
 import type { Shown, View } from "./ItemRendering.ts"
+import { logprobsInclude } from "./Logprobs.ts"
 import { sealingOnce, type UserSealing } from "./Sealing.ts"
 import { chosenTools, fileSearchOf, hasWebSearch, type Tools, toolsOf, unservedTools } from "./ToolReading.ts"
 
@@ -42,6 +43,10 @@ export const given = <Fields extends object>(
     readonly [K in keyof Fields]?: NonNullable<Fields[K]>
   }
 
+/** How many of the likeliest tokens; null where no logprobs are asked for. */
+const topLogprobs = ({ include, top_logprobs: top }: CreateBody): number | null =>
+  (include ?? []).includes(logprobsInclude) ? (top ?? 0) : top || null
+
 const answerOptions = (body: CreateBody, toolChoice: ToolChoice | undefined): AnswerOptions =>
   given({
     temperature: body.temperature,
@@ -52,6 +57,7 @@ const answerOptions = (body: CreateBody, toolChoice: ToolChoice | undefined): An
     verbosity: body.text?.verbosity,
     parallelToolCalls: body.parallel_tool_calls,
     format: formatOf(body.text?.format),
+    logprobs: topLogprobs(body),
     toolChoice
   })
 
@@ -155,7 +161,7 @@ const echoOf = (body: CreateBody, tools: Tools): Echo => ({
   text: { format: echoedFormat(body.text?.format), ...given({ verbosity: body.text?.verbosity }) },
   tool_choice: echoedChoice(body.tool_choice),
   tools: tools.map(echoedTool),
-  top_logprobs: 0,
+  top_logprobs: body.top_logprobs ?? 0,
   top_p: body.top_p ?? 1,
   truncation: body.truncation ?? "auto",
   user: body.user ?? null

@@ -17,6 +17,7 @@ import { isDetached, refuseKey } from "./DetachedCreation.ts"
 import { makeDetached } from "./DetachedResponses.ts"
 import { ignoredHeader } from "./IgnoredParts.ts"
 import { renderResponse } from "./ItemRendering.ts"
+import { namingLogprobs } from "./Logprobs.ts"
 import { withOwnTools } from "./OwnTools.ts"
 import { makeWriting } from "./ProfileWriting.ts"
 import { readRequest } from "./RequestReading.ts"
@@ -63,7 +64,10 @@ export const ResponsesHandlers = HttpApiBuilder.group(
       const caller = yield* CurrentUser
       const { demands, request, unused, view } = yield* readRequest(payload, sealing.of(caller.userId))
       const ignored = yield* ignoredHeader(incoming, payload, documented, unused)
-      const headersOf = (id: ConversationId) => ({ ...namingConversation(payload, id), ...ignored })
+      const headersOf = (id: ConversationId, answer: { readonly lacksLogprobs?: true }) => ({
+        ...namingConversation(payload, id),
+        ...namingLogprobs(ignored, payload, answer)
+      })
       if (payload.stream === true) {
         const begun = yield* responses
           .create(request, demands)
@@ -72,7 +76,7 @@ export const ResponsesHandlers = HttpApiBuilder.group(
             Effect.raceFirst(drain.cutoff)
           )
         return yield* streams.respond(begun.events, {
-          headers: headersOf(begun.conversationId),
+          headers: headersOf(begun.conversationId, begun),
           writing: makeWriting(view),
           broken: keepBroken(caller, payload, begun)
         })
@@ -84,7 +88,7 @@ export const ResponsesHandlers = HttpApiBuilder.group(
           Effect.raceFirst(drain.cutoff)
         )
       return HttpServerResponse.jsonUnsafe(renderResponse(response, view), {
-        headers: headersOf(response.conversation_id)
+        headers: headersOf(response.conversation_id, response)
       })
     }, enveloped)
     /** What isn't stored continues no turn, so that it waits for no other request. */

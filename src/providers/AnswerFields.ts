@@ -67,6 +67,9 @@ export const chatFields = (request: ModelRequest, dialect: Dialect): Fields => {
     seed: options.seed,
     presence_penalty: options.presencePenalty,
     frequency_penalty: options.frequencyPenalty,
+    ...(options.logprobs === undefined
+      ? {}
+      : { logprobs: true, top_logprobs: options.logprobs || undefined }),
     reasoning_effort: options.reasoningEffort,
     verbosity: dialect.verbosity ? options.verbosity : undefined,
     prompt_cache_key: promptCacheKey(request, dialect),
@@ -104,6 +107,7 @@ export const responsesFields = (model: string, request: ModelRequest, dialect: D
   return given({
     temperature: options.temperature,
     top_p: options.topP,
+    top_logprobs: options.logprobs || undefined,
     reasoning: responsesReasoning(model, options, dialect),
     prompt_cache_key: promptCacheKey(request, dialect),
     ...(offersTools(request, dialect)

@@ -5,6 +5,7 @@ import type {
   ModelPart,
   ModelUsage,
   Reasoning,
+  TokenLogprob,
   ToolCall
 } from "../domain/ModelCall.ts"
 import { joinPiece } from "../domain/storable.ts"
@@ -172,7 +173,7 @@ export class AnswerReader {
         if (chunk.usage !== null) this.usage = chunk.usage
         if (chunk.thought !== undefined && chunk.thought !== "") this.think(chunk.thought)
         if (chunk.blocks !== undefined) for (const block of chunk.blocks) this.block(block)
-        if (chunk.text !== "") this.text(chunk.text)
+        if (chunk.text !== "") this.text(chunk.text, false, chunk.logprobs)
         if (chunk.refusal !== undefined) this.text(chunk.refusal, true)
         for (const fragment of chunk.fragments) this.fragment(fragment)
         if (chunk.finish !== null) this.finished(chunk.finish)
@@ -195,7 +196,7 @@ export class AnswerReader {
   }
 
   /** Joins a surrogate pair that was cut between two deltas. */
-  private text(text: string, isRefusal = false): void {
+  private text(text: string, isRefusal = false, logprobs?: ReadonlyArray<TokenLogprob>): void {
     const { carry, text: whole } = joinPiece(this.highSurrogate, text)
     this.highSurrogate = carry
     if (whole === "") return
@@ -203,7 +204,8 @@ export class AnswerReader {
     this.releaseLate()
     this.isBehindText = true
     if (isRefusal) this.isRefusal = true
-    this.parts.push(isRefusal ? { type: "text", text: whole, isRefusal } : { type: "text", text: whole })
+    if (logprobs !== undefined) this.parts.push({ type: "text", text: whole, logprobs })
+    else this.parts.push(isRefusal ? { type: "text", text: whole, isRefusal } : { type: "text", text: whole })
   }
 
   private think(text: string): void {

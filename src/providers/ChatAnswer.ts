@@ -16,21 +16,29 @@ import {
 import { bareError, decodeError, type ServerError } from "./ServerError.ts"
 import { ThinkTags } from "./ThinkTags.ts"
 import { decodeOpenAiUsage } from "./TokenCounts.ts"
+import { TokenLogprobs } from "./TokenLogprobs.ts"
 
 const noFields: Fields = {}
 
 /** Reads the events of one Chat Completions stream, or one whole answer. */
-export const makeDecodeChat = (beginsThinking = false): Decode => {
+export const makeDecodeChat = (beginsThinking = false, topLogprobs?: number): Decode => {
+  const logprobs = topLogprobs === undefined ? null : new TokenLogprobs(topLogprobs)
+  const decode = makeDecodeParts(beginsThinking, logprobs)
+  return logprobs === null ? decode : (data) => logprobs.beside(decode(data))
+}
+
+const makeDecodeParts = (beginsThinking: boolean, logprobs: TokenLogprobs | null): Decode => {
   const thoughts = new ChatThoughts()
   const tags = new ThinkTags(beginsThinking)
   /** Whether the reasoning is over, or there is none: nearly all chunks are text then. */
   let isText = false
   return (data) => {
-    const chunk = decodeChatChunk(data, thoughts)
+    const chunk = decodeChatChunk(data, thoughts, logprobs)
     if (chunk.type !== "delta" || (isText && chunk.thought === undefined)) return chunk
     const { finish, fragments, thought = "" } = chunk
     // The server reads the reasoning itself.
     if (thought !== "") tags.noteThought()
+    const wasThinking = tags.isThinking
     const split = tags.split(chunk.text)
     if (split.thought !== "") thoughts.tagged()
     // Calls and refusals follow what was thought, and "stop" behind them says nothing of it.
@@ -38,6 +46,7 @@ export const makeDecodeChat = (beginsThinking = false): Decode => {
     const rest = finish === null && !isBehind ? noRest : tags.end(finish === "stop" && !isBehind)
     const text = split.text + rest.text
     const thinks = thought + split.thought + rest.thought
+    if (thinks !== "" || wasThinking || tags.isThinking) logprobs?.drop()
     const hasEnded = !tags.isThinking && (text !== "" || isBehind)
     const block = hasEnded || finish !== null ? thoughts.end() : null
     isText = tags.areOver && !thoughts.isOpen
@@ -48,7 +57,11 @@ export const makeDecodeChat = (beginsThinking = false): Decode => {
 
 const noRest = { thought: "", text: "" }
 
-const decodeChatChunk = (data: string, thoughts: ChatThoughts): AnswerChunk => {
+const decodeChatChunk = (
+  data: string,
+  thoughts: ChatThoughts,
+  logprobs: TokenLogprobs | null
+): AnswerChunk => {
   if (data === "[DONE]") return done
   const json = parseEvent(data)
   if (isUnreadable(json)) return data.trim() === "[DONE]" ? done : json
@@ -59,8 +72,12 @@ const decodeChatChunk = (data: string, thoughts: ChatThoughts): AnswerChunk => {
   const usage = decodeUsage(json["usage"] ?? groqUsage(json["x_groq"]))
   if (choices === null) return { type: "usage", usage }
   if (!Array.isArray(choices)) return malformed("choices is no list")
-  return decodeChoice(choices[0], usage, thoughts)
+  const [choice] = choices
+  if (logprobs !== null && Predicate.isObject(choice)) logprobs.add(contentLogprobs(choice["logprobs"]))
+  return decodeChoice(choice, usage, thoughts)
 }
+
+const contentLogprobs = (given: unknown): unknown => (Predicate.isObject(given) ? given["content"] : null)
 
 const decodeUsage = (usage: unknown): ModelUsage | null => decodeOpenAiUsage(usage, "prompt", "completion")
 

@@ -1,6 +1,7 @@
 import { Array as Arr, Cause, Effect, Order, Stream } from "effect"
 import type { ModelSpec } from "../domain/Model.ts"
 import {
+  type CallOptions,
   type FinishReason,
   type ModelMessage,
   type ModelPart,
@@ -41,9 +42,13 @@ const passagesLead =
   "sentences, among others:"
 
 /** The answer word by word, deterministic for a request. Other fibers run between two words. */
-export const callDemoModel = (request: ModelRequest): Stream.Stream<ModelPart> =>
+export const callDemoModel = (
+  request: ModelRequest,
+  { onSent }: Partial<CallOptions> = {}
+): Stream.Stream<ModelPart> =>
   Stream.unwrap(
     Effect.map(answerTo(request), (parts) => {
+      onSent?.({})
       let at = 0
       const pull = Effect.suspend(() => {
         const part = parts[at++]

@@ -19,6 +19,8 @@ export interface Dialect {
   readonly verbosity: boolean
   /** Whether to send an effort that is a hint. */
   readonly hintedEffort: boolean
+  /** Whether to ask for logprobs. The protocols of OpenAI have them. */
+  readonly logprobs: boolean
   /**
    * How the reasoning of earlier messages goes back in Chat Completions: as it came; also where it is empty; without it a round of
    * calls goes as text; or not at all.
@@ -55,18 +57,23 @@ export type LastMessage = "sent" | "prefix" | "continue_final_message" | "follow
 /**
  * The dialect to try after a server rejected a request; null where no other helps. The complaint is free text, so the name of
  * the parameter is all there is to go by. A dialect changes what the service added; what a client sent stays, but for the
- * verbosity, for an effort that is a hint, and for the form of an answer, which is asked for in words then and checked.
+ * verbosity, for logprobs, for an effort that is a hint, and for the form of an answer, which is asked for in words then and checked.
  */
 export type Adapt = (dialect: Dialect, complaint: string, request: ModelRequest) => Dialect | null
 
-/** The request as a dialect asks it: without the effort where that is a hint which the server refused. */
+/** The request as a dialect asks it: without the hints that the server doesn't take. */
 export const askedIn = (
   request: ModelRequest,
-  { hintedEffort }: Pick<Dialect, "hintedEffort">
-): ModelRequest =>
-  hintedEffort || request.options?.effortIsHint !== true
-    ? request
-    : { ...request, options: Struct.omit(request.options, ["reasoningEffort", "effortIsHint"]) }
+  { hintedEffort, logprobs }: Pick<Dialect, "hintedEffort" | "logprobs">
+): ModelRequest => {
+  const { options } = request
+  const bare = logprobs || options?.logprobs === undefined ? options : Struct.omit(options, ["logprobs"])
+  const asked =
+    hintedEffort || bare?.effortIsHint !== true
+      ? bare
+      : Struct.omit(bare, ["reasoningEffort", "effortIsHint"])
+  return asked === undefined || asked === options ? request : { ...request, options: asked }
+}
 
 const isClients = ({ param }: ToolSpec): boolean => param !== undefined
 
@@ -108,11 +115,19 @@ const aboutSchema =
 
 const aboutEffort = /\breasoning\b|reasoning[_.]?effort|\beffort\b|\bthinking\.type\b/i
 
+/** Leaves out logprobs: a server may have none, fewer of the likeliest tokens, or none beside what else was asked for. */
+export const withoutLogprobs: Adapt = (dialect, complaint, request) =>
+  dialect.logprobs && request.options?.logprobs !== undefined && /logprobs/i.test(complaint)
+    ? { ...dialect, logprobs: false }
+    : null
+
 /**
- * Leaves out the key of the prompt cache, or asks for the form of an answer in words, without the verbosity, without a hint of the
- * effort, or without own tools.
+ * Leaves out logprobs or the key of the prompt cache, or asks for the form of an answer in words, without the verbosity, without a hint
+ * of the effort, or without own tools.
  */
 export const adaptAnswer: Adapt = (dialect, complaint, request) => {
+  const bare = withoutLogprobs(dialect, complaint, request)
+  if (bare !== null) return bare
   if (dialect.promptCacheKey && refusesField(complaint, "prompt_cache_key")) {
     return { ...dialect, promptCacheKey: false }
   }
@@ -177,7 +192,7 @@ const blamedTool = (complaint: string, offered: ReadonlyArray<ToolSpec>): ToolSp
 /** The options of a request, their names in it, and how servers name them in a complaint. */
 const optionNames: ReadonlyArray<
   readonly [
-    option: Exclude<keyof NonNullable<ModelRequest["options"]>, "format" | "effortIsHint">,
+    option: Exclude<keyof NonNullable<ModelRequest["options"]>, "format" | "effortIsHint" | "logprobs">,
     name: string,
     complaint: RegExp
   ]

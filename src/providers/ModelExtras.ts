@@ -23,6 +23,7 @@ const ownFields: ReadonlySet<string> = new Set([
   "include",
   "input",
   "instructions",
+  "logprobs",
   "max_completion_tokens",
   "max_output_tokens",
   "max_tokens",
@@ -46,6 +47,7 @@ const ownFields: ReadonlySet<string> = new Set([
   "text",
   "tool_choice",
   "tools",
+  "top_logprobs",
   "top_p",
   "verbosity"
 ])

@@ -115,6 +115,7 @@ export const firstDialect = (server: ModelServer, model: ModelSpec): Dialect => 
   format: server.protocol !== anthropicMessages || model.structuredOutput === true,
   verbosity: true,
   hintedEffort: true,
+  logprobs: server.protocol === openAiChat || server.protocol === openAiResponses,
   cacheControl: true,
   thinkingControls: true,
   thoughts: true,

@@ -1,7 +1,14 @@
 import { Predicate } from "effect"
 import type { FinishReason, ModelImage, ModelMessage, ModelRequest } from "../domain/ModelCall.ts"
 import { dataUrl, offersTools, responsesFields, responsesLacks, withFormat } from "./AnswerFields.ts"
-import { type Adapt, adaptAnswer, type Dialect, offeredTools, refusesField } from "./Dialect.ts"
+import {
+  type Adapt,
+  adaptAnswer,
+  type Dialect,
+  offeredTools,
+  refusesField,
+  withoutLogprobs
+} from "./Dialect.ts"
 import { followedByUser } from "./LastMessage.ts"
 import { keyHeader } from "./OpenAiHosts.ts"
 import {
@@ -23,6 +30,7 @@ import { makeReadReasoning, phaseBlock, phaseField, reasoningItems } from "./Res
 import { imagesOf, messagesFor, mergeSameRole } from "./SentMessages.ts"
 import { decodeError, untypedError } from "./ServerError.ts"
 import { decodeOpenAiUsage } from "./TokenCounts.ts"
+import { TokenLogprobs } from "./TokenLogprobs.ts"
 
 /** OpenAI rejects a smaller bound. What exceeds the true bound is cut off afterwards. */
 const outputTokensMin = 16
@@ -44,11 +52,19 @@ export const encodeResponsesRequest = (model: string, request: ModelRequest, dia
     input: mergeMessages(rest).flatMap((message) => encodeMessage(message, dialect, customs)),
     stream: true,
     store: false,
-    ...(dialect.encryptedReasoning ? { include: ["reasoning.encrypted_content"] } : {}),
+    ...includeIn(request, dialect),
     max_output_tokens: Math.max(outputTokensMin, request.maxOutputTokens),
     ...responsesFields(model, request, dialect)
   })
   return offersTools(request, dialect) ? withTools(json, offeredTools(request, dialect), dialect) : json
+}
+
+const includeIn = ({ options = {} }: ModelRequest, { encryptedReasoning }: Dialect): object => {
+  const include = [
+    ...(encryptedReasoning ? ["reasoning.encrypted_content"] : []),
+    ...(options.logprobs === undefined ? [] : ["message.output_text.logprobs"])
+  ]
+  return include.length === 0 ? {} : { include }
 }
 
 /** Merges messages in a row of the same role, but for answers with reasoning: it stands directly before what it led to. */
@@ -121,6 +137,9 @@ const refusesCustom = /\bcustom\b.*\btools?\b|\btools?\b.*\bcustom\b|\bgrammar\b
 
 /** Leaves out what the service adds about reasoning, one part after the other. An effort is a client's, and stays. */
 const adaptResponses: Adapt = (dialect, complaint, request) => {
+  // The complaint may be about `include`, which has what is encrypted as well.
+  const bare = withoutLogprobs(dialect, complaint, request)
+  if (bare !== null) return bare
   if (dialect.thoughts && refusesEarlier.test(complaint)) {
     return { ...dialect, thoughts: false }
   }
@@ -137,7 +156,8 @@ const adaptResponses: Adapt = (dialect, complaint, request) => {
 }
 
 /** Reads the events of one Responses stream, or one whole response. */
-const makeDecodeResponses = (): Decode => {
+const makeDecodeResponses = (_beginsThinking = false, topLogprobs?: number): Decode => {
+  const logprobs = topLogprobs === undefined ? null : new TokenLogprobs(topLogprobs)
   const calls = makeReadCalls()
   const reasoning = makeReadReasoning()
 
@@ -156,7 +176,9 @@ const makeDecodeResponses = (): Decode => {
     if (isUnreadable(event)) return data.trim() === "[DONE]" ? done : event
     switch (event["type"]) {
       case "response.output_text.delta":
-        return decodeTextDelta(event["delta"])
+        return logprobs === null
+          ? decodeTextDelta(event["delta"])
+          : withLogprobs(decodeTextDelta(event["delta"]), event["logprobs"], logprobs)
       case "response.refusal.delta":
         return decodeRefusalDelta(event["delta"])
       case "response.function_call_arguments.delta":
@@ -182,14 +204,14 @@ const makeDecodeResponses = (): Decode => {
         // Some servers nest the error in a field of its own.
         return decodeError(event["error"] ?? { ...event, type: null })
       default:
-        return decodeUntyped(event)
+        return decodeUntyped(event, logprobs)
     }
   }
 }
 
 /** A whole response where a stream was asked for, or an error without a type. */
-const decodeUntyped = (event: Fields): AnswerChunk => {
-  if (event["object"] === "response") return decodeDocument(event)
+const decodeUntyped = (event: Fields, logprobs: TokenLogprobs | null): AnswerChunk => {
+  if (event["object"] === "response") return decodeDocument(event, logprobs)
   return untypedError(event) ?? unknown
 }
 
@@ -219,7 +241,7 @@ const decodeFinish = (response: Fields, status: unknown): FinishReason | AnswerC
   }
 }
 
-const decodeDocument = (response: Fields): AnswerChunk => {
+const decodeDocument = (response: Fields, logprobs: TokenLogprobs | null): AnswerChunk => {
   const { output } = response
   const end = decodeEnd(response, response["status"])
   if (end.type !== "delta") return end
@@ -231,7 +253,7 @@ const decodeDocument = (response: Fields): AnswerChunk => {
       case "reasoning":
         return [reasoning.item(item)]
       case "message":
-        return [phaseBlock(item), decodeContent(item["content"])]
+        return [phaseBlock(item), decodeContent(item["content"], logprobs)]
       default:
         return isCall(item) ? [wholeCall(item, index)] : []
     }
@@ -239,9 +261,21 @@ const decodeDocument = (response: Fields): AnswerChunk => {
   return items.find(({ type }) => type === "malformed") ?? { type: "chunks", chunks: [...items, end] }
 }
 
-const decodeContent = (content: unknown): AnswerChunk => {
+const withLogprobs = (chunk: AnswerChunk, list: unknown, logprobs: TokenLogprobs): AnswerChunk => {
+  logprobs.add(list)
+  return logprobs.beside(chunk)
+}
+
+const decodeContent = (content: unknown, logprobs: TokenLogprobs | null): AnswerChunk => {
   const refusal = contentText(content, "refusal")
-  return { ...thinking, text: contentText(content, "text"), ...(refusal === "" ? {} : { refusal }) }
+  const chunk = {
+    ...thinking,
+    text: contentText(content, "text"),
+    ...(refusal === "" ? {} : { refusal })
+  }
+  if (logprobs === null || !Array.isArray(content)) return chunk
+  const lists = content.flatMap((part) => (Predicate.isObject(part) ? part["logprobs"] : []))
+  return withLogprobs(chunk, lists, logprobs)
 }
 
 const contentText = (content: unknown, field: "text" | "refusal"): string =>

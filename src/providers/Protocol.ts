@@ -1,5 +1,12 @@
 import { Predicate } from "effect"
-import type { AnswerOptions, FinishReason, ModelRequest, ModelUsage, ToolSpec } from "../domain/ModelCall.ts"
+import type {
+  AnswerOptions,
+  FinishReason,
+  ModelRequest,
+  ModelUsage,
+  TokenLogprob,
+  ToolSpec
+} from "../domain/ModelCall.ts"
 import type { Adapt, Dialect } from "./Dialect.ts"
 import { errorInList, type ServerError } from "./ServerError.ts"
 
@@ -24,9 +31,9 @@ export interface Protocol {
   readonly lacks: (options: AnswerOptions) => string | null
   /**
    * One decoder for each answer: what an event means may depend on those before it. `beginsThinking`: the opening tag of the
-   * reasoning stands in the prompt, and only the closing one comes.
+   * reasoning stands in the prompt, and only the closing one comes. `logprobs`: as the request asks for them.
    */
-  readonly makeDecode: (beginsThinking?: boolean) => Decode
+  readonly makeDecode: (beginsThinking?: boolean, logprobs?: AnswerOptions["logprobs"]) => Decode
 }
 
 /**
@@ -72,6 +79,8 @@ interface AnswerDelta {
   readonly fragments: ReadonlyArray<CallFragment>
   readonly finish: FinishReason | null
   readonly usage: ModelUsage | null
+  /** Of the text. */
+  readonly logprobs?: ReadonlyArray<TokenLogprob>
   /** Text by which the model refuses to answer, behind the other text. */
   readonly refusal?: string
   /** A piece of what the model thinks. */

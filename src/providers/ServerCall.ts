@@ -175,10 +175,12 @@ const send = (
   Effect.flatMap(Effect.scope, (scope) => {
     const { gate, model, options, request, server, upstream } = call
     const origin = originOf(server, model.id)
-    const reader = new AnswerReader(server.protocol.makeDecode(beginsThinking(server, model)), origin)
+    const { encode, headersOf, makeDecode } = server.protocol
     const clients = demandsReasoning(server, dialect) ? saidByClient(model.id) : null
-    const messages = readableBy(origin, request.messages, clients)
-    const readable = { ...askedIn(request, dialect), messages: withServersIds(messages) }
+    const messages = withServersIds(readableBy(origin, request.messages, clients))
+    const readable = { ...askedIn(request, dialect), messages }
+    const decode = makeDecode(beginsThinking(server, model), readable.options?.logprobs)
+    const reader = new AnswerReader(decode, origin)
     const exchange = new Exchange(reader, {
       timeouts,
       count: () => estimate(request, reader),
@@ -192,9 +194,8 @@ const send = (
       exchange.close()
     })
     return Effect.map(Scope.addFinalizer(scope, close), () => {
-      const { encode, headersOf } = server.protocol
-      const headers = headersOf?.(model.id, readable, dialect)
-      const to = headers === undefined ? endpoint : withHeaders(endpoint, headers)
+      options.onSent?.(readable)
+      const to = withHeaders(endpoint, headersOf?.(model.id, readable, dialect) ?? {})
       const body = withBody(encode(model.id, readable, dialect), bodyOf(server, model))
       upstream.post(to, body, exchange, server.sdk?.send)
       return exchange

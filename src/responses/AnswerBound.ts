@@ -260,13 +260,16 @@ export const makeAnswerBound = (tokensMax: number, reserved: ReservedTokens = no
   }
 }
 
-/** What of a text may be shown, when as much is reserved for it as can be. */
+/** What of a text may be shown, when as much is reserved for it as can be. A part that is shown as it came keeps its logprobs. */
 const admittedText = Effect.fnUntraced(function* (written: Written, limit: AnswerLimit, part: TextPart) {
   const { text } = part
-  if (written.showWithin(text, limit.tokens())) return textParts(text, part)
+  if (written.showWithin(text, limit.tokens())) return [part]
   const before = written.isWithheld() ? limit.tokens() : yield* written.count
   written.add(text)
-  if (!(yield* written.exceeds(limit.tokens()))) return textParts(written.show(), part)
+  if (!(yield* written.exceeds(limit.tokens()))) {
+    const shown = written.show()
+    return shown === text ? [part] : textParts(shown, part)
+  }
   const beginning = yield* beginningCounted(text, limit.tokens() - before)
   return textParts(written.show(beginning.length), part)
 })

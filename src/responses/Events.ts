@@ -1,8 +1,9 @@
+import { Chunk } from "effect"
 import type { EventBody } from "../api/ResponseEvent.ts"
 import { startedResponse, type ResponseStart } from "../api/ResponseObject.ts"
 import { type CutReason, incompleteDetails, type OutputMessage, outputText } from "../domain/Conversation.ts"
 import type { ItemId } from "../domain/Ids.ts"
-import type { EndReason, Reasoning } from "../domain/ModelCall.ts"
+import type { EndReason, Reasoning, TokenLogprob } from "../domain/ModelCall.ts"
 import { storable, storablePiece, type TextPiece } from "../domain/storable.ts"
 import {
   addFunctionCall,
@@ -35,6 +36,7 @@ import { usageOf } from "./TurnDetails.ts"
  */
 
 const none: ReadonlyArray<never> = []
+const noLogprobs = Chunk.empty<TokenLogprob>()
 
 /** The first events, and the state after them. A search of the project's files comes first. */
 export const begin = (start: ResponseStart, search: Search | null = null): Step => {
@@ -46,6 +48,7 @@ export const begin = (start: ResponseStart, search: Search | null = null): Step 
     thought: null,
     refuses: false,
     text: "",
+    logprobs: noLogprobs,
     carry: "",
     finish: null,
     passages: none
@@ -67,13 +70,20 @@ export const begin = (start: ResponseStart, search: Search | null = null): Step 
   ]
 }
 
-const addText = (state: EventsState, { carry, text }: TextPiece, nextId: () => ItemId): Step => {
+const addText = (
+  state: EventsState,
+  { carry, text }: TextPiece,
+  nextId: () => ItemId,
+  logprobs: ReadonlyArray<TokenLogprob> = none
+): Step => {
   const { length: index } = state.output
   if (text === "") return [carry === state.carry ? state : { ...state, carry }, none]
-  const written = { ...state, carry, text: state.text + text }
-  if (state.open !== null) return [written, [textDelta(state.open, index, text)]]
+  const all =
+    logprobs.length === 0 ? state.logprobs : Chunk.appendAll(state.logprobs, Chunk.fromIterable(logprobs))
+  const written = { ...state, carry, text: state.text + text, logprobs: all }
+  if (state.open !== null) return [written, [textDelta(state.open, index, text, logprobs)]]
   const id = nextId()
-  return [{ ...written, open: id }, [...openMessage(id, index, false), textDelta(id, index, text)]]
+  return [{ ...written, open: id }, [...openMessage(id, index, false), textDelta(id, index, text, logprobs)]]
 }
 
 /** Text by which the model refuses to answer is a message of its own. */
@@ -94,7 +104,7 @@ const addRefusal = (state: EventsState, piece: string, nextId: () => ItemId): St
 }
 
 const closeMessage = (state: EventsState, id: ItemId): Step => {
-  const { refuses, text } = state
+  const { logprobs, refuses, text } = state
   const { length: index } = state.output
   const annotations = citationsIn(text, state.passages)
   const item: OutputMessage = {
@@ -102,10 +112,17 @@ const closeMessage = (state: EventsState, id: ItemId): Step => {
     type: "message",
     status: "completed",
     role: "assistant",
-    content: [textPart(text, annotations, refuses)]
+    content: [textPart(text, annotations, refuses, Chunk.toReadonlyArray(logprobs))]
   }
   return [
-    { ...state, open: null, refuses: false, text: "", output: [...state.output, item] },
+    {
+      ...state,
+      open: null,
+      refuses: false,
+      text: "",
+      logprobs: noLogprobs,
+      output: [...state.output, item]
+    },
     [textDone(item, index), { type: "response.output_item.done", output_index: index, item }]
   ]
 }
@@ -155,11 +172,13 @@ const addReasoning = (state: EventsState, reasoning: Reasoning, nextId: () => It
   })
 }
 
+type TextPart = Extract<GenerationPart, { type: "text" }>
+
 /** Text of the answer, behind what was thought. */
-const addAnswer = (state: EventsState, text: string, nextId: () => ItemId): Step =>
+const addAnswer = (state: EventsState, { logprobs, text }: TextPart, nextId: () => ItemId): Step =>
   state.thought === null && !state.refuses
-    ? addText(state, storablePiece(state.carry, text), nextId)
-    : andThen(endOpen(state, nextId), (ended) => addText(ended, storablePiece("", text), nextId))
+    ? addText(state, storablePiece(state.carry, text), nextId, logprobs)
+    : andThen(endOpen(state, nextId), (ended) => addText(ended, storablePiece("", text), nextId, logprobs))
 
 const finish = (
   state: EventsState,
@@ -182,9 +201,7 @@ export const step = (state: EventsState, part: GenerationPart, nextId: () => Ite
   if (state.finish !== null) return [state, none]
   switch (part.type) {
     case "text":
-      return part.isRefusal === true
-        ? addRefusal(state, part.text, nextId)
-        : addAnswer(state, part.text, nextId)
+      return part.isRefusal === true ? addRefusal(state, part.text, nextId) : addAnswer(state, part, nextId)
     case "reasoning_text":
       return addThoughtText(state, part.text, nextId)
     case "reasoning":

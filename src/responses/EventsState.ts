@@ -1,7 +1,9 @@
+import type { Chunk } from "effect"
 import type { EventBody } from "../api/ResponseEvent.ts"
 import type { ResponseStart } from "../api/ResponseObject.ts"
 import type { OutputItem } from "../domain/Conversation.ts"
 import type { ItemId } from "../domain/Ids.ts"
+import type { TokenLogprob } from "../domain/ModelCall.ts"
 import type { Passage } from "./Citations.ts"
 import type { GenerationPart } from "./Round.ts"
 
@@ -19,6 +21,8 @@ export interface EventsState {
   readonly refuses: boolean
   /** The text of the open item so far, which its deltas have brought. */
   readonly text: string
+  /** Those of the open message so far. */
+  readonly logprobs: Chunk.Chunk<TokenLogprob>
   /** The first half of a surrogate pair whose second half may follow. */
   readonly carry: string
   readonly finish: Extract<GenerationPart, { type: "finish" }> | null

@@ -16,7 +16,7 @@ import {
 import type { ModelFailure, TurnLeaseLost } from "../domain/Errors.ts"
 import type { ItemId } from "../domain/Ids.ts"
 import type { ModelSpec } from "../domain/Model.ts"
-import { alone, type CallOptions } from "../domain/ModelCall.ts"
+import { alone, type CallOptions, type ModelRequest } from "../domain/ModelCall.ts"
 import { secondsBetween } from "../domain/Monotonic.ts"
 import { operationDuration } from "../telemetry/Instruments.ts"
 import { traced } from "../telemetry/traced.ts"
@@ -25,7 +25,14 @@ import type { Budget } from "./AnswerBound.ts"
 import type { Attempt } from "./Attempts.ts"
 import type { CallRules } from "./CallRules.ts"
 import type { CheckOutput } from "./OutputCheck.ts"
-import { failureOf, type GenerationError, type GenerationPart, type OpenCall } from "./Round.ts"
+import {
+  type Answer,
+  failureOf,
+  type GenerationError,
+  type GenerationPart,
+  type OpenCall,
+  withholdsText
+} from "./Round.ts"
 import { roundsOf } from "./Rounds.ts"
 import type { RunTool } from "./ToolCalls.ts"
 
@@ -110,15 +117,21 @@ const never = () => null
 /** An answer whose model is fixed: it has put something out, or was waited for long enough. */
 export interface Generation {
   readonly model: ModelSpec
+  /** Whether logprobs are asked for, and the text will have none: the model has none, or its text is checked before it is shown. */
+  readonly lacksLogprobs: boolean
   readonly parts: Stream.Stream<GenerationPart, GenerationError>
 }
 
 /** What the waiting request and the attempts know of each other. */
 interface Progress {
   attempt: Attempt
+  /** Whether its request asks for logprobs, as far as it was sent. */
+  asksLogprobs: boolean
   /** Set when the stream has begun: no other model may take over from then on. */
   isFixed: boolean
 }
+
+const asksLogprobs = ({ options }: Pick<ModelRequest, "options">): boolean => options?.logprobs !== undefined
 
 /** Calls a model and waits for its first parts. The call has its own scope, which closes at once if it fails. */
 const openCall = Effect.fnUntraced(function* (
@@ -166,7 +179,11 @@ const firstCall = (
   meter: Meter
 ): Effect.Effect<OpenCall, ModelFailure> => {
   const hasFallback = () => !progress.isFixed && fallbacks.some(({ coolingDown }) => !coolingDown)
-  return Effect.catch(openCall(progress.attempt, { hasFallback }, scope, meter), (failure) => {
+  const onSent: CallOptions["onSent"] = (request) => {
+    progress.asksLogprobs = asksLogprobs(request)
+  }
+  onSent(progress.attempt.request)
+  return Effect.catch(openCall(progress.attempt, { hasFallback, onSent }, scope, meter), (failure) => {
     const failed = progress.attempt
     const shorter = failure.reason === "context_length" ? failed.shorter(failure.contextTokens ?? null) : null
     if (shorter !== null) {
@@ -221,7 +238,7 @@ export const generate = traced("Generation.generate")(
     const { attempts, beginSeconds, budget, check, lost, meter, nextItemId, rules, runTool } = options
     const scope = yield* Scope.fork(yield* Effect.scope)
     const [first, ...fallbacks] = attempts
-    const progress: Progress = { attempt: first, isFixed: false }
+    const progress: Progress = { attempt: first, asksLogprobs: false, isFixed: false }
     const fiber = yield* Effect.forkIn(firstCall(fallbacks, scope, progress, meter), scope, {
       startImmediately: true
     })
@@ -230,7 +247,7 @@ export const generate = traced("Generation.generate")(
       Effect.tapError(() => noteOutcome(meter, "failed"))
     )
     progress.isFixed = true
-    const answer = {
+    const answer: Answer = {
       // What a shorter prompt would be made from is needed no longer.
       attempt: { ...progress.attempt, shorter: never },
       open: (attempt: Attempt) => openCall(attempt, alone, scope, meter),
@@ -244,6 +261,11 @@ export const generate = traced("Generation.generate")(
       lost
     }
     const opened = Option.isSome(call) ? Effect.succeed(call.value) : Fiber.join(fiber)
-    return { model: progress.attempt.model, parts: roundsOf(answer, opened) }
+    const isGiven = progress.asksLogprobs && !withholdsText(answer)
+    return {
+      model: progress.attempt.model,
+      lacksLogprobs: asksLogprobs(progress.attempt.request) && !isGiven,
+      parts: roundsOf(answer, opened)
+    }
   })
 )

@@ -12,12 +12,13 @@ const none: ReadonlyArray<never> = []
 export const textPart = (
   text: string,
   annotations: OutputText["annotations"],
-  isRefusal: boolean
+  isRefusal: boolean,
+  logprobs: OutputText["logprobs"] = none
 ): OutputText => ({
   type: "output_text",
   text,
   annotations,
-  logprobs: none,
+  logprobs,
   ...(isRefusal ? { isRefusal } : {})
 })
 
@@ -37,13 +38,18 @@ export const openMessage = (id: ItemId, index: number, isRefusal: boolean): Read
   }
 ]
 
-export const textDelta = (id: ItemId, index: number, text: string): EventBody => ({
+export const textDelta = (
+  id: ItemId,
+  index: number,
+  text: string,
+  logprobs: OutputText["logprobs"] = none
+): EventBody => ({
   type: "response.output_text.delta",
   item_id: id,
   output_index: index,
   content_index: 0,
   delta: text,
-  logprobs: none
+  logprobs
 })
 
 export const refusalDelta = (id: ItemId, index: number, text: string): EventBody => ({

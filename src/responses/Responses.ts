@@ -56,6 +56,7 @@ interface BegunResponse {
   readonly model: string
   /** In milliseconds since 1970. */
   readonly createdAt: number
+  readonly lacksLogprobs?: true
   readonly events: Stream.Stream<EventBody, GenerationFailure>
 }
 
@@ -116,7 +117,8 @@ export class Responses extends Context.Service<
 
           const model = generation.model.id
           const createdAt = demands.createdAt ?? (yield* Clock.currentTimeMillis)
-          const start = { id, createdAt, model, conversationId, instructions, ...askedOf(request) }
+          const lacks = generation.lacksLogprobs ? { lacksLogprobs: true as const } : {}
+          const start = { id, createdAt, model, conversationId, instructions, ...askedOf(request), ...lacks }
           const content = { items, prepared, calls, systemMessage: kept, echo: demands.echo, reasoning }
           const store = (response: ResponseObject) => opened.commit(turnContent(response, content))
           const shared = { start, search, store, meter: account.meter, onOutput, nextItemId }

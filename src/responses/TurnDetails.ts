@@ -7,6 +7,7 @@ import {
   incompleteDetails,
   type InputItem,
   inputWithoutReasoning,
+  type OutputItem,
   outputText,
   type TurnDetails,
   withoutReasoning
@@ -33,6 +34,12 @@ const detailsOf = (response: ResponseObject, echo: unknown): TurnDetails => ({
   echo
 })
 
+/** Logprobs take many times the room of their text, and are not kept. */
+const withoutLogprobs = (item: OutputItem): OutputItem =>
+  item.type === "message" && item.content.some(({ logprobs }) => logprobs.length > 0)
+    ? { ...item, content: item.content.map((part) => ({ ...part, logprobs: [] })) }
+    : item
+
 /** The turn of a finished response. */
 export const turnContent = (
   response: ResponseObject,
@@ -57,7 +64,7 @@ export const turnContent = (
   }
 ): CommitTurn => {
   const isKept = reasoning === "keep"
-  const output = isKept ? response.output : withoutReasoning(response.output)
+  const output = (isKept ? response.output : withoutReasoning(response.output)).map(withoutLogprobs)
   return {
     responseId: response.id,
     model: response.model,

@@ -259,8 +259,9 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/chat/comp
         ]
       }
     ],
-    ["logprobs", { logprobs: true }],
+    ["logprobs", { logprobs: 3 }],
     ["top_logprobs", { top_logprobs: 3 }],
+    ["top_logprobs", { logprobs: true, top_logprobs: 21 }],
     ["logit_bias", { logit_bias: { 50256: -100 } }],
     ["function_call", { function_call: "auto" }],
     ["tools[0].type", { tools: [{ type: "custom", custom: { name: "x" } }] }],

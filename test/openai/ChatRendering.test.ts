@@ -26,7 +26,9 @@ describe("The rendering as Chat Completions", () => {
         }
         const whole = renderCompletion(end.response, view)
         assert.deepStrictEqual(yield* Schema.encodeUnknownEffect(ChatCompletion)(whole), whole)
-        const { finish_reason, message } = whole.choices[0]!
+        const { finish_reason, logprobs, message } = whole.choices[0]!
+        const told = chunks.flatMap(({ choices }) => choices[0]?.logprobs?.content ?? [])
+        assert.deepStrictEqual(logprobs, told.length === 0 ? null : { content: told, refusal: null })
         assert.deepStrictEqual(folded, {
           content: message.content,
           ...(message.reasoning_content === undefined ? {} : { thoughts: message.reasoning_content }),

@@ -28,9 +28,17 @@ describe("The rendering as completions of texts", () => {
         const whole = renderCompletions(ends, view)
         assert.deepStrictEqual(yield* Schema.encodeUnknownEffect(TextCompletion)(whole), whole)
         assert.deepStrictEqual(chunks.at(-1)?.usage, whole.usage)
-        for (const { finish_reason, index, text } of whole.choices) {
+        for (const { finish_reason, index, logprobs, text } of whole.choices) {
           const own = chunks.flatMap(({ choices }) => choices.filter((choice) => choice.index === index))
           assert.strictEqual(own.map((choice) => choice.text).join(""), text)
+          const told = own.flatMap((choice) => choice.logprobs ?? [])
+          const folded = {
+            tokens: told.flatMap(({ tokens }) => tokens),
+            token_logprobs: told.flatMap(({ token_logprobs }) => token_logprobs),
+            top_logprobs: told.flatMap(({ top_logprobs }) => top_logprobs),
+            text_offset: told.flatMap(({ text_offset }) => text_offset)
+          }
+          assert.deepStrictEqual(logprobs, told.length === 0 ? null : folded)
           assert.deepStrictEqual(
             own.flatMap(({ finish_reason: finish }) => (finish === null ? [] : [finish])),
             [finish_reason]

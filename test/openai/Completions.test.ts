@@ -137,7 +137,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/completio
     ["prompt", { prompt: Array.from({ length: 21 }, () => "a") }, "at most 20 texts"],
     ["n", { prompt: ["a", "b", "c"], n: 8 }, "at most 20"],
     ["best_of", { prompt: "a", best_of: 2 }, "send `n`"],
-    ["logprobs", { prompt: "a", logprobs: 2 }, "not given"],
+    ["logprobs", { prompt: "a", logprobs: 6 }, "an integer from 0 to 5"],
     ["max_tokens", { prompt: "a", max_tokens: 0 }, "positive integer"]
   ]
   it.effect.each(refused)("a completion refuses and names %s of %j", ([field, body, words]) =>

@@ -1,6 +1,7 @@
 import { assert } from "@effect/vitest"
 import type { ProfileEvent } from "../../src/api/openai/ResponseEvents.ts"
 import type { Item, ResponseResource } from "../../src/api/openai/ResponseResource.ts"
+import type { TokenLogprob } from "../../src/domain/ModelCall.ts"
 
 const textOf = (part: Extract<Item, { type: "message" }>["content"][number] | undefined) =>
   part?.type === "refusal" ? part.refusal : part?.text
@@ -32,6 +33,7 @@ export const assertProfileGrammar = (events: ReadonlyArray<ProfileEvent>) => {
   const added = new Map<number, Item>()
   const done = new Map<number, Item>()
   const texts = new Map<string, string>()
+  const logprobs = new Map<string, Array<TokenLogprob>>()
   const closed = new Set<string>()
   const args = new Map<string, string>()
   const annotations = new Map<string, number>()
@@ -71,6 +73,8 @@ export const assertProfileGrammar = (events: ReadonlyArray<ProfileEvent>) => {
       case "response.output_text.delta":
         assert.isFalse(closed.has(event.item_id))
         texts.set(event.item_id, texts.get(event.item_id)! + event.delta)
+        if ("logprobs" in event)
+          logprobs.set(event.item_id, [...(logprobs.get(event.item_id) ?? []), ...event.logprobs])
         break
       case "response.output_text.annotation.added":
         assert.strictEqual(event.annotation_index, annotations.get(event.item_id) ?? 0)
@@ -78,6 +82,7 @@ export const assertProfileGrammar = (events: ReadonlyArray<ProfileEvent>) => {
         break
       case "response.output_text.done":
         assert.strictEqual(event.text, texts.get(event.item_id), "the text equals its deltas")
+        assert.deepStrictEqual(event.logprobs, logprobs.get(event.item_id) ?? [], "and so do its logprobs")
         closed.add(event.item_id)
         break
       case "response.refusal.done":
@@ -86,8 +91,10 @@ export const assertProfileGrammar = (events: ReadonlyArray<ProfileEvent>) => {
         break
       case "response.content_part.done":
         assert.isTrue(closed.has(event.item_id), "the text is done before its part")
-        if (event.part.type === "output_text")
+        if (event.part.type === "output_text") {
           assert.strictEqual(event.part.annotations.length, annotations.get(event.item_id) ?? 0)
+          assert.deepStrictEqual(event.part.logprobs, logprobs.get(event.item_id) ?? [])
+        }
         break
       case "response.function_call_arguments.delta":
         args.set(event.item_id, (args.get(event.item_id) ?? "") + event.delta)
@@ -100,7 +107,11 @@ export const assertProfileGrammar = (events: ReadonlyArray<ProfileEvent>) => {
         assert.strictEqual(item.id, added.get(event.output_index)?.id)
         assert.strictEqual(item.type, added.get(event.output_index)?.type)
         assert.notStrictEqual(item.status, "in_progress")
-        if (item.type === "message") assert.strictEqual(textOf(item.content[0]), texts.get(item.id))
+        if (item.type === "message") {
+          assert.strictEqual(textOf(item.content[0]), texts.get(item.id))
+          const told = item.content.flatMap((part) => (part.type === "output_text" ? part.logprobs : []))
+          assert.deepStrictEqual(told, logprobs.get(item.id) ?? [])
+        }
         if (item.type === "function_call") assert.strictEqual(item.arguments, args.get(item.id))
         done.set(event.output_index, item)
         break

@@ -120,7 +120,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/responses
         }
       }
     ],
-    ["top_logprobs", { top_logprobs: 5 }],
+    ["top_logprobs", { top_logprobs: 21 }],
     ["temperature", { temperature: 3 }],
     ["metadata", { metadata: { a: 1 } }],
     ["prompt", { prompt: { id: "pmpt_1" } }],
@@ -213,7 +213,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/responses
         input: "Hi",
         service_tier: "flex",
         prompt_cache_retention: "24h",
-        include: ["file_search_call.results", "message.output_text.logprobs"]
+        include: ["file_search_call.results", "message.output_audio.transcript"]
       })
       assert.strictEqual(reply.status, 200, reply.text)
       assert.strictEqual(reply.headers.get("x-ignored-fields"), "service_tier, include[1]")

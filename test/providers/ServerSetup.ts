@@ -31,6 +31,7 @@ export const fullDialect: Dialect = {
   format: true,
   verbosity: true,
   hintedEffort: true,
+  logprobs: true,
   cacheControl: true,
   thinkingControls: true,
   thoughts: true,

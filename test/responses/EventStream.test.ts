@@ -18,7 +18,7 @@ const outcomeAfter = Effect.fnUntraced(function* <E>(
   const meter = newMeter(model)
   const events = eventsOf({
     start,
-    generation: { model, parts },
+    generation: { model, lacksLogprobs: false, parts },
     reasoning: "keep",
     search: null,
     store: () => Effect.void,

@@ -77,9 +77,19 @@ export const saidOf = (
     return "calls" in one || "thought" in one ? one : textOf(one)
   })
 
+/** Some texts have logprobs, as their model's server tells them. */
+const logprobsOf = (said: string) => {
+  if (said.length % 4 !== 3) return {}
+  const likely = (token: string, logprob: number) => ({ token, logprob, bytes: [...Buffer.from(token)] })
+  const tokens = [storable(said.slice(0, 1)), storable(said.slice(1))]
+  return {
+    logprobs: tokens.map((token) => ({ ...likely(token, -0.5), top_logprobs: [likely("other", -2)] }))
+  }
+}
+
 let calls = 0
 const partsOf = (said: Said): ReadonlyArray<GenerationPart> => {
-  if (typeof said === "string") return [{ type: "text", text: said }]
+  if (typeof said === "string") return [{ type: "text", text: said, ...logprobsOf(said) }]
   if ("refused" in said) return [{ type: "text", text: said.refused, isRefusal: true }]
   if ("thought" in said) {
     const pieces = said.thought.map(textOf)

@@ -88,6 +88,18 @@ const contentTexts = (messages: unknown): ReadonlyArray<string> =>
     return content.map((block: Body) => String(block["text"] ?? block["content"] ?? ""))
   })
 
+/** A token, with so many others in its place. */
+export const mockLogprob = (token: string, others: unknown) => ({
+  token,
+  logprob: -0.25,
+  bytes: [...Buffer.from(token)],
+  top_logprobs: Array.from({ length: Number(others ?? 0) }, (_, index) => ({
+    token: `other ${index}`,
+    logprob: -1 - index,
+    bytes: [...Buffer.from(`other ${index}`)]
+  }))
+})
+
 const failure = { message: "The mock fails.", type: "server_error", code: "mock" }
 
 // ---- Chat Completions
@@ -102,14 +114,17 @@ const chatUsage = {
 
 const makeChatWire = (body: Body): MockWire => {
   const head = { id: "chatcmpl-mock", created: 1_780_000_000, model: body["model"] }
-  const choice = (delta: Body, finish: string | null = null) =>
-    unnamed({ ...head, choices: [{ index: 0, delta, finish_reason: finish }] })
+  const choice = (delta: Body, finish: string | null = null, told: Body = {}) =>
+    unnamed({ ...head, choices: [{ index: 0, delta, finish_reason: finish, ...told }] })
+  /** Each text is a token. */
+  const logprobs = (text: string): Body =>
+    body["logprobs"] === true ? { logprobs: { content: [mockLogprob(text, body["top_logprobs"])] } } : {}
   let calls = 0
   return {
     texts: (asked) => contentTexts(asked["messages"]),
     begin: () => [choice({ role: "assistant" })],
     thought: (text) => [choice({ reasoning_content: text })],
-    text: (content) => [choice({ content })],
+    text: (content) => [choice({ content }, null, logprobs(content))],
     call: ({ id, name }, fragments) => {
       const index = calls++
       return [
@@ -162,6 +177,11 @@ const makeResponsesWire = (body: Body): MockWire => {
   let number = 0
   let items = 0
   let message: Body | null = null
+  /** Each text is a token. */
+  const logprobs = (text: string): ReadonlyArray<Body> =>
+    JSON.stringify(body["include"] ?? []).includes("message.output_text.logprobs")
+      ? [mockLogprob(text, body["top_logprobs"])]
+      : []
   const event = (type: string, fields: Body) => named({ type, sequence_number: number++, ...fields })
   const callItem = (call: MockCall, args: string, status: string) => ({
     type: "function_call",
@@ -206,7 +226,7 @@ const makeResponsesWire = (body: Body): MockWire => {
     ],
     text: (delta) => [
       ...openMessage(),
-      event("response.output_text.delta", { ...message, content_index: 0, delta, logprobs: [] })
+      event("response.output_text.delta", { ...message, content_index: 0, delta, logprobs: logprobs(delta) })
     ],
     call: (call, fragments) => {
       const place = { item_id: `fc_${call.id}`, output_index: items++ }

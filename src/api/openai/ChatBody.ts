@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { FileId } from "../../domain/Ids.ts"
+import { topLogprobsMax } from "../../domain/ModelCall.ts"
 import { StorableText } from "../../domain/StorableText.ts"
 import { MaxOutputTokens } from "../CreateResponse.ts"
 import { inSteps, withUnknownFields } from "../ReadInSteps.ts"
@@ -10,6 +11,7 @@ import {
   FunctionName,
   JsonObject,
   Label,
+  likeliest,
   maybe,
   Metadata,
   only,
@@ -208,8 +210,6 @@ const StopText = StorableText.check(
   Schema.isMaxLength(stopCharactersMax, { expected: `at most ${stopCharactersMax} characters` })
 )
 
-const noProbabilities = "probabilities of tokens are not given"
-
 export const ChatBody = Schema.Struct({
   model: maybe(StorableText).annotate({
     description: "A model of GET /openai/v1/models. `auto`, or none, leaves the choice to the service.",
@@ -250,8 +250,8 @@ export const ChatBody = Schema.Struct({
       expected: `a string or a list of at most ${stopsMax} strings, none of which is empty`
     })
   ),
-  logprobs: maybe(only(false, noProbabilities)),
-  top_logprobs: maybe(only(0, noProbabilities)),
+  logprobs: maybe(Schema.Boolean),
+  top_logprobs: maybe(likeliest(topLogprobsMax)),
   logit_bias: maybe(
     Schema.Record(Schema.String, Schema.Unknown).check(
       Schema.makeFilter((biases) => Object.keys(biases).length === 0, {

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { TokenLogprob } from "../../domain/ModelCall.ts"
 import { Metadata } from "./Fields.ts"
 
 /** An answer of `POST /openai/v1/chat/completions`, as one document or as chunks of a stream. */
@@ -40,6 +41,9 @@ const head = {
   system_fingerprint: Schema.Null
 }
 
+/** Null where nobody asked for them, and where the text has none. */
+const logprobs = Schema.NullOr(Schema.Struct({ content: Schema.Array(TokenLogprob), refusal: Schema.Null }))
+
 const CalledFunction = Schema.Struct({
   id: Schema.String,
   type: Schema.Literal("function"),
@@ -65,7 +69,7 @@ export const ChatCompletion = Schema.Struct({
         /** In the place of `tool_calls`, where the request has `functions`. */
         function_call: Schema.optionalKey(CalledFunction.fields.function)
       }),
-      logprobs: Schema.Null,
+      logprobs,
       finish_reason: FinishReason
     })
   ),
@@ -107,7 +111,7 @@ export const ChatChunk = Schema.Struct({
     Schema.Struct({
       index: Schema.Int,
       delta: Delta,
-      logprobs: Schema.Null,
+      logprobs,
       finish_reason: Schema.NullOr(FinishReason)
     })
   ),

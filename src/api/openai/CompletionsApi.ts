@@ -6,12 +6,15 @@ import { Authentication, BoundedBody } from "../Middleware.ts"
 import { withUnknownFields } from "../ReadInSteps.ts"
 import { ChatBody } from "./ChatBody.ts"
 import { ChatUsage } from "./ChatCompletion.ts"
-import { Label, maybe, only } from "./Fields.ts"
+import { Label, likeliest, maybe, only } from "./Fields.ts"
 
 /** `POST /openai/v1/completions`, by which editors complete a text. */
 
 /** Answers that one request may ask for: its prompts, each as often as `n` says. */
 export const completionChoicesMax = 20
+
+/** The older interface has fewer of the likeliest tokens. */
+const logprobsMax = 5
 
 const noTokens = "lists of tokens are not taken"
 
@@ -64,7 +67,7 @@ export const CompletionsBody = Schema.Struct({
   frequency_penalty,
   seed,
   stop,
-  logprobs: maybe(only(0, "probabilities of tokens are not given")),
+  logprobs: maybe(likeliest(logprobsMax)),
   logit_bias,
   user: maybe(Label)
 }).annotate({ identifier: "CreateCompletionBody", expected: "a JSON object" })
@@ -88,13 +91,24 @@ const head = {
   system_fingerprint: Schema.Null
 }
 
+const logprobs = Schema.NullOr(
+  Schema.Struct({
+    tokens: Schema.Array(Schema.String),
+    token_logprobs: Schema.Array(Schema.Finite),
+    /** By the token. The chosen one is always among them. */
+    top_logprobs: Schema.Array(Schema.Record(Schema.String, Schema.Finite)),
+    /** Where the tokens begin in the text, in UTF-16 units. */
+    text_offset: Schema.Array(Schema.Int)
+  })
+)
+
 export const TextCompletion = Schema.Struct({
   ...head,
   choices: Schema.Array(
     Schema.Struct({
       text: Schema.String,
       index: Schema.Int,
-      logprobs: Schema.Null,
+      logprobs,
       finish_reason: CompletionFinish
     })
   ),
@@ -109,7 +123,7 @@ export const TextChunk = Schema.Struct({
     Schema.Struct({
       text: Schema.String,
       index: Schema.Int,
-      logprobs: Schema.Null,
+      logprobs,
       finish_reason: Schema.NullOr(CompletionFinish)
     })
   ),

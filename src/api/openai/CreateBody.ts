@@ -1,12 +1,21 @@
 import { Schema } from "effect"
 import { ConversationId, ItemId, ResponseId } from "../../domain/Ids.ts"
-import { reasoningEfforts } from "../../domain/ModelCall.ts"
+import { reasoningEfforts, topLogprobsMax } from "../../domain/ModelCall.ts"
 import { StorableText } from "../../domain/StorableText.ts"
 import { MaxOutputTokens } from "../CreateResponse.ts"
 import { inSteps } from "../ReadInSteps.ts"
 import { callItems, callItemTypes } from "./CallItems.ts"
 import { CompactionItem } from "./Compaction.ts"
-import { between, FunctionName, JsonObject, Label, maybe, Metadata, only, positiveInteger } from "./Fields.ts"
+import {
+  between,
+  FunctionName,
+  JsonObject,
+  Label,
+  likeliest,
+  maybe,
+  Metadata,
+  positiveInteger
+} from "./Fields.ts"
 import { Part } from "./Parts.ts"
 import { givenId } from "./ProfileIds.ts"
 import { OwnTools, ToolChoice, Tools } from "./Tools.ts"
@@ -110,7 +119,8 @@ export const includes = [
   "web_search_call.action.sources",
   "computer_call_output.output.image_url",
   "code_interpreter_call.outputs",
-  "reasoning.encrypted_content"
+  "reasoning.encrypted_content",
+  "message.output_text.logprobs"
 ] as const
 
 const ConversationReference = Schema.Union([
@@ -138,7 +148,9 @@ export const CreateBody = Schema.Struct({
   top_p: maybe(between(0, 1)),
   presence_penalty: maybe(between(-2, 2)),
   frequency_penalty: maybe(between(-2, 2)),
-  top_logprobs: maybe(only(0, "probabilities of tokens are not given")),
+  top_logprobs: maybe(likeliest(topLogprobsMax)).annotate({
+    description: "Above 0 it asks for logprobs, as `include` does with `message.output_text.logprobs`."
+  }),
   truncation: maybe(Schema.Literals(["auto", "disabled"]).annotate({ expected: "auto or disabled" })),
   parallel_tool_calls: maybe(Schema.Boolean),
   tools: maybe(Tools),

@@ -29,6 +29,12 @@ export const between = (minimum: number, maximum: number) => {
   return Schema.Finite.annotate({ expected }).check(Schema.isBetween({ minimum, maximum }, { expected }))
 }
 
+/** How many of the likeliest tokens are asked for. */
+export const likeliest = (maximum: number) => {
+  const expected = `an integer from 0 to ${maximum}`
+  return Schema.Int.annotate({ expected }).check(Schema.isBetween({ minimum: 0, maximum }, { expected }))
+}
+
 export const positiveInteger = Schema.Int.annotate({ expected: "a positive integer" }).check(
   Schema.isGreaterThan(0, { expected: "a positive integer" })
 )

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { TokenLogprob } from "../../domain/ModelCall.ts"
 import { FileCitation, Item, MessagePart, ResponseResource } from "./ResponseResource.ts"
 
 /** The events of a streamed response in the grammar of the OpenAI interface. `event:` is their type. */
@@ -25,7 +26,7 @@ export const ProfileEvent = Schema.Union([
   event("response.output_text.delta", {
     ...inPart,
     delta: Schema.String,
-    logprobs: Schema.Array(Schema.Unknown)
+    logprobs: Schema.Array(TokenLogprob)
   }),
   event("response.output_text.annotation.added", {
     ...inPart,
@@ -35,7 +36,7 @@ export const ProfileEvent = Schema.Union([
   event("response.output_text.done", {
     ...inPart,
     text: Schema.String,
-    logprobs: Schema.Array(Schema.Unknown)
+    logprobs: Schema.Array(TokenLogprob)
   }),
   event("response.refusal.delta", { ...inPart, delta: Schema.String }),
   event("response.refusal.done", { ...inPart, refusal: Schema.String }),

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { TokenLogprob } from "../../domain/ModelCall.ts"
 import { WholeUsage } from "../ResponseObject.ts"
 import { efforts, verbosities } from "./CreateBody.ts"
 import { JsonObject, Metadata } from "./Fields.ts"
@@ -18,7 +19,8 @@ export const TextPart = Schema.Struct({
   type: Schema.Literal("output_text"),
   text: Schema.String,
   annotations: Schema.Array(FileCitation),
-  logprobs: Schema.Array(Schema.Unknown)
+  /** Only where they were asked for, and of a response that isn't read again. */
+  logprobs: Schema.Array(TokenLogprob)
 }).annotate({ identifier: "OutputTextPart" })
 export type TextPart = typeof TextPart.Type
 
@@ -189,7 +191,7 @@ export const Echo = Schema.Struct({
   text: Schema.Struct({ format: Format, verbosity: Schema.optionalKey(Schema.Literals(verbosities)) }),
   tool_choice: Schema.Unknown,
   tools: Schema.Array(JsonObject),
-  top_logprobs: Schema.Literal(0),
+  top_logprobs: Schema.Int,
   top_p: Schema.Finite,
   truncation: Schema.Literals(["auto", "disabled"]),
   user: Schema.NullOr(Schema.String)
