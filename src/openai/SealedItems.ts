@@ -49,8 +49,25 @@ const sealedThought = (
   return { ...item, sealed: isLost ? null : seal(item.id, { thought: { text, opaque } }) }
 }
 
-/** What is sealed of the calls at the end of an output: their signatures, and ids that what was thought may name; null if nothing. */
-const sealedCalls = (output: ReadonlyArray<OutputItem>, { seal }: View): SealedReasoning | null => {
+/** The rounds of the client's calls that the service's own calls share, as far as these are given back. */
+const sharedRounds = (
+  calls: ReadonlyArray<FunctionCall>,
+  output: ReadonlyArray<OutputItem>,
+  shown: Shown
+): Readonly<Record<string, string>> => {
+  const own = new Set(
+    output.flatMap((item) => (item.type === "mcp_call" && !isWebSearchCall(item, shown) ? [item.round] : []))
+  )
+  return Object.fromEntries(
+    calls.flatMap(({ call_id, round }) => (round !== undefined && own.has(round) ? [[call_id, round]] : []))
+  )
+}
+
+/**
+ * What is sealed of the calls at the end of an output: their signatures, ids that what was thought may name, and the round that they
+ * share with the service's own calls; null if nothing.
+ */
+const sealedCalls = (output: ReadonlyArray<OutputItem>, { seal, shown }: View): SealedReasoning | null => {
   const calls = output.filter(isCall)
   const [first] = calls
   if (seal === null || first === undefined) return null
@@ -59,10 +76,13 @@ const sealedCalls = (output: ReadonlyArray<OutputItem>, { seal }: View): SealedR
   )
   const isSigned = opaques.some(([, { data }]) => data !== "")
   const isThought = output.some((item) => item.type === "reasoning" && item.opaque !== null)
-  if (!isSigned && (!isThought || opaques.length === 0)) return null
+  const rounds = sharedRounds(calls, output, shown)
+  const isShared = Object.keys(rounds).length > 0
+  if (!isShared && !isSigned && (!isThought || opaques.length === 0)) return null
   // The id differs from that of the call by its prefix.
   const item = reasoningItem(first.id, { text: "", opaque: null })
-  return { ...item, sealed: seal(first.id, { calls: Object.fromEntries(opaques) }) }
+  const recalled = { calls: Object.fromEntries(opaques), ...(isShared ? { rounds } : {}) }
+  return { ...item, sealed: seal(first.id, recalled) }
 }
 
 /** A whole output with what is sealed of it. */

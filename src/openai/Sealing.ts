@@ -25,6 +25,7 @@ const Contents = Schema.fromJsonString(
       Schema.Struct({ text: ReasoningItem.fields.text, opaque: ReasoningItem.fields.opaque })
     ),
     calls: Schema.optionalKey(Schema.Record(Schema.String, Opaque)),
+    rounds: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
     ran: Schema.optionalKey(McpCall)
   })
 )

@@ -10,6 +10,7 @@ import {
   isResult,
   type ReadEntry,
   type ReadPart,
+  type RecalledEntry,
   type ResultEntry
 } from "./ResponseRequest.ts"
 
@@ -87,27 +88,45 @@ type FunctionEntry = (ReplayedItem | ResultEntry<ReadPart>) & {
 export const isFunctionEntry = (entry: ReplayedItem): entry is FunctionEntry =>
   entry.type === "function_call" || entry.type === "function_call_output"
 
+/** What a client gives back of one of its calls. */
+interface RecalledCall {
+  readonly opaque?: Opaque
+  /** The round that it shares with calls of the service's own tools. */
+  readonly round?: string
+}
+
+const recalledCalls = ({
+  recalled: { calls = {}, rounds = {} }
+}: RecalledEntry): ReadonlyMap<string, RecalledCall> =>
+  new Map(
+    [...Object.keys(calls), ...Object.keys(rounds)].map((callId) => {
+      const opaque = calls[callId]
+      const round = rounds[callId]
+      return [callId, { ...(opaque && { opaque }), ...(round !== undefined && { round }) }]
+    })
+  )
+
 /**
- * What only their server can read of the calls in an input. A client may use an id again: what stands behind a call counts for it, and
- * what earlier versions put before one for the next.
+ * What is recalled of the calls in an input. A client may use an id again: what stands behind a call counts for it, and what earlier
+ * versions put before one for the next.
  */
-const opaquesIn = (given: ReadonlyArray<ReadEntry>): ReadonlyMap<ReadEntry, Opaque> => {
-  const found = new Map<ReadEntry, Opaque>()
+const recalledIn = (given: ReadonlyArray<ReadEntry>): ReadonlyMap<ReadEntry, RecalledCall> => {
+  const found = new Map<ReadEntry, RecalledCall>()
   const calls = new Map<unknown, ReadEntry>()
-  const early = new Map<unknown, Opaque>()
+  const early = new Map<unknown, RecalledCall>()
   for (const entry of given) {
     if (isMessageEntry(entry) || entry.type === "item_reference") continue
     if (isRecalled(entry)) {
-      for (const [callId, opaque] of Object.entries(entry.recalled.calls ?? {})) {
+      for (const [callId, recalled] of recalledCalls(entry)) {
         const call = calls.get(callId)
-        if (call === undefined) early.set(callId, opaque)
-        else found.set(call, opaque)
+        if (call === undefined) early.set(callId, recalled)
+        else found.set(call, recalled)
         calls.delete(callId)
       }
     } else if (entry.type === "function_call") {
-      const opaque = early.get(entry.call_id)
-      if (opaque === undefined) calls.set(entry.call_id, entry)
-      else found.set(entry, opaque)
+      const recalled = early.get(entry.call_id)
+      if (recalled === undefined) calls.set(entry.call_id, entry)
+      else found.set(entry, recalled)
       early.delete(entry.call_id)
     }
   }
@@ -116,7 +135,7 @@ const opaquesIn = (given: ReadonlyArray<ReadEntry>): ReadonlyMap<ReadEntry, Opaq
 
 /** Reads the entries of an input, one after the other. Calls in a row were one round, which ends at a result. */
 export const makeFunctionItems = (given: ReadonlyArray<ReadEntry>, nextId: () => ItemId) => {
-  const opaques = opaquesIn(given)
+  const recalled = recalledIn(given)
   let round: string | null = null
 
   return (entry: FunctionEntry, path: string) =>
@@ -138,7 +157,6 @@ export const makeFunctionItems = (given: ReadonlyArray<ReadEntry>, nextId: () =>
       const args = yield* textField(entry, "arguments", path)
       const id = nextId()
       round ??= id
-      const opaque = opaques.get(entry)
       const item: FunctionCall = {
         id,
         type: "function_call",
@@ -147,7 +165,7 @@ export const makeFunctionItems = (given: ReadonlyArray<ReadEntry>, nextId: () =>
         name,
         arguments: args,
         round,
-        ...(opaque === undefined ? {} : { opaque })
+        ...recalled.get(entry)
       }
       return item
     })

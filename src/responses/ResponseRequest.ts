@@ -104,6 +104,8 @@ export interface Recalled {
   readonly thought?: Reasoning
   /** What only the model's server can read of the client's calls that follow, by their `call_id`. */
   readonly calls?: Readonly<Record<string, Opaque>>
+  /** The round of the client's calls that were made together with calls of the service's own tools, by their `call_id`. */
+  readonly rounds?: Readonly<Record<string, string>>
   /** A call of one of the service's own tools, with its result. */
   readonly ran?: McpCall
 }

@@ -186,6 +186,58 @@ layer(TestApp.layer(), { excludeTestServices: true })("reasoning.encrypted_conte
     })
   )
 
+  it.effect(
+    "calls of the service's tools and of the client's that a model made at once go back in one round",
+    () =>
+      Effect.gen(function* () {
+        const plain = { opaque: { ...opaque(""), callId: "b" } }
+        const both = calls(
+          called("calculator", "a"),
+          called("weather", "b", plain),
+          called("weather", "c", plain)
+        )
+        const written: ReadonlyArray<ModelPart> = [
+          { type: "call_text", position: 0, name: "weather", reasoning: [], text: "{}" },
+          ...calls(called("weather", "b"), called("calculator", "a"))
+        ]
+        for (const made of [both, written]) {
+          yield* script(made, ended)
+          const all = { tools, own_tools: "on" }
+          const first = yield* answer({ input: "Weather?", ...all })
+          yield* answer({ previous_response_id: first.id, input: resultsOf(first.output), ...all })
+          const stored = yield* lastMessages
+          const rounds = (messages: ReadonlyArray<ModelMessage>) =>
+            messages.flatMap((message) =>
+              message.role === "assistant" ? [message.toolCalls.map(({ name }) => name)] : []
+            )
+          assert.lengthOf(rounds(stored), 1)
+          for (const ask of [answer, streamed]) {
+            yield* script(made, ended)
+            const { output } = yield* ask({ ...stateless, input: [user("Weather?")] })
+            yield* ask({ ...stateless, input: [user("Weather?"), ...output, ...resultsOf(output)] })
+            const replayed = yield* lastMessages
+            assert.deepStrictEqual(rounds(replayed), rounds(stored))
+            assert.deepStrictEqual(said(replayed), said(stored))
+          }
+        }
+      })
+  )
+
+  it.effect("calls of rounds that follow each other go back in a round each", () =>
+    Effect.gen(function* () {
+      for (const ask of [answer, streamed]) {
+        yield* script(calls(called("calculator", "a")), calls(called("weather", "b")), ended)
+        const { output } = yield* ask({ ...stateless, input: [user("Weather?")] })
+        yield* ask({ ...stateless, input: [user("Weather?"), ...output, ...resultsOf(output)] })
+        const messages = yield* lastMessages
+        assert.deepStrictEqual(
+          messages.map(({ role }) => role),
+          ["user", "assistant", "tool", "assistant", "tool"]
+        )
+      }
+    })
+  )
+
   it.effect("what another user or service sealed, or somebody changed, is ignored and named", () =>
     Effect.gen(function* () {
       yield* script([...thought("I think.", "secret"), ...ended])
