@@ -1,7 +1,8 @@
 import { Effect } from "effect"
 import { type ModelFinish, type ModelPart, type ModelUsage, nothingSpent } from "../domain/ModelCall.ts"
-import { beginningWithin, estimateTokens, noText, tally, tokensOf } from "../domain/Tokens.ts"
-import { countTokens, lastWordEnd } from "../providers/Tokenizer.ts"
+import { beginningWithin, noText, tally, tokensOf } from "../domain/Tokens.ts"
+import { countTokens } from "../providers/Tokenizer.ts"
+import { makeWritten, type Written } from "./WrittenAnswer.ts"
 
 /** What the calls of one response may still spend. */
 export interface Budget {
@@ -48,83 +49,6 @@ const noLimit: ReservedTokens = { tokens: () => Number.POSITIVE_INFINITY, more: 
 /** The counts of two tokenizers never differ by more than this: a factor, and a little for short answers. */
 const countsFactorMax = 2
 const countsTokensMax = 32
-
-/** Text without the end of a word for so long is counted as if a word ended. */
-const wordCharactersMax = 2048
-
-/** All that a model wrote in one answer, and how much of it was shown. The tokenizer counts as little of it as possible. */
-const makeWritten = () => {
-  let text = ""
-  let shownTo = 0
-  let calls = ""
-  let callsEstimate = 0
-  /** Tokens of the text up to `countedTo`, and the estimate for the rest. */
-  let counted = 0
-  let countedTo = 0
-  let rest = noText
-
-  const isWithheld = () => shownTo < text.length
-
-  const estimate = (uncounted = rest) => counted + tokensOf(uncounted) + callsEstimate
-
-  /** Notes the tokens up to the end of the last word, and returns all. */
-  const countTo = (end: number) => (tokens: number) => {
-    counted += tokens
-    countedTo = end
-    rest = tally(text.slice(end))
-    return Effect.map(countTokens(text.slice(end)), (ofRest) => counted + ofRest)
-  }
-
-  const count: Effect.Effect<number> = Effect.suspend(() =>
-    Effect.flatMap(countTokens(calls), (tokens) => {
-      counted += tokens
-      calls = ""
-      callsEstimate = 0
-      const isLong = text.length - countedTo > wordCharactersMax
-      const end = lastWordEnd(text, countedTo, text.length) ?? (isLong ? text.length : countedTo)
-      return Effect.flatMap(countTokens(text.slice(countedTo, end)), countTo(end))
-    })
-  )
-
-  return {
-    shown: () => text.slice(0, shownTo),
-    /** Whether there is text that was not shown. */
-    isWithheld,
-    /** Shows at most so many characters of the withheld text. */
-    show: (charactersMax = Number.POSITIVE_INFINITY): string => {
-      const next = text.slice(shownTo, shownTo + charactersMax)
-      shownTo += next.length
-      return next
-    },
-    count,
-    add: (more: string): void => {
-      text += more
-      rest = tally(more, rest)
-    },
-    /** Adds the text and shows it, if none is withheld and it is surely within the bound. */
-    showWithin: (more: string, tokensMax: number): boolean => {
-      if (isWithheld()) return false
-      const after = tally(more, rest)
-      if (estimate(after) > tokensMax) return false
-      text += more
-      shownTo = text.length
-      rest = after
-      return true
-    },
-    estimateWith: (more: string): number => estimate(tally(more, rest)),
-    addCall: (call: string): void => {
-      calls += call
-      callsEstimate = estimateTokens(calls)
-    },
-    exceeds: (tokensMax: number): Effect.Effect<boolean> => {
-      if (counted > tokensMax) return Effect.succeed(true)
-      if (estimate() <= tokensMax) return Effect.succeed(false)
-      return Effect.map(count, (tokens) => tokens > tokensMax)
-    }
-  }
-}
-
-type Written = ReturnType<typeof makeWritten>
 
 /** About the longest beginning of a text that has at most so many tokens. */
 const beginningCounted = Effect.fnUntraced(function* (text: string, tokensMax: number) {
@@ -211,14 +135,14 @@ export const makeAnswerBound = (tokensMax: number, reserved: ReservedTokens = no
         thought = tally(part.text, thought)
         return Effect.succeed([part])
       case "reasoning":
-      case "call_text":
         return Effect.succeed([part])
       case "text":
         return Effect.andThen(reserveWith(part.text), admittedText(written, limit, part))
       case "finish":
         return Effect.succeed(admitFinish(part))
+      case "call_text":
       case "tool_call":
-        written.addCall(part.call.name + part.call.arguments)
+        written.addCall(part)
         return Effect.as(reserveWith(""), [part])
     }
   }
@@ -240,11 +164,8 @@ export const makeAnswerBound = (tokensMax: number, reserved: ReservedTokens = no
 
   /** The end of an answer that is far beyond its bound. */
   const cutAfter = (part: ModelPart) => {
-    if (tokensOf(thought) > cutTokens) {
-      cut = true
-      return Effect.succeed([cutFinish(limit.tokens())])
-    }
-    const exceeds = written.exceeds(part.type === "text" && limit.isOut ? limit.tokens() : cutTokens)
+    const tokens = part.type !== "tool_call" && limit.isOut ? limit.tokens() : cutTokens
+    const exceeds = tokensOf(thought) > cutTokens ? Effect.succeed(true) : written.exceeds(tokens)
     return Effect.map(exceeds, (isBeyond) => {
       cut ||= isBeyond
       return isBeyond ? [cutFinish(limit.tokens())] : []

@@ -22,6 +22,16 @@ const finish = (outputTokens: number): ModelFinish => ({
   usage: counted(outputTokens)
 })
 
+const piece = (value: string): ModelPart => ({
+  type: "call_text",
+  position: 0,
+  name: "weather",
+  text: value,
+  reasoning: []
+})
+const argumentsOf = (parts: ReadonlyArray<ModelPart>): string =>
+  parts.map((part) => (part.type === "call_text" ? part.text : "")).join("")
+
 const textOf = (parts: ReadonlyArray<GenerationPart | ModelPart>): string =>
   parts.map((part) => (part.type === "text" ? part.text : "")).join("")
 const finishOf = (parts: ReadonlyArray<GenerationPart | ModelPart>) =>
@@ -157,6 +167,57 @@ describe("AnswerBound", () => {
         reason: "length",
         usage: { ...counted(10), inputTokens: 0, source: "tokenizer" }
       })
+    })
+  )
+
+  it.effect("arguments that a model streams without an end are cut like a text", () =>
+    Effect.gen(function* () {
+      const parts = (yield* admitted(10, Array(100).fill(piece("word ")))).flat()
+      const written = argumentsOf(parts)
+      assert.isAtLeast(yield* countTokens(written), 10)
+      assert.isAtMost(yield* countTokens(written), 2 * 10 + 32 + 2)
+      assert.deepStrictEqual(finishOf(parts), {
+        type: "finish",
+        reason: "length",
+        usage: { ...counted(10), inputTokens: 0, source: "tokenizer" }
+      })
+    })
+  )
+
+  it.effect("pieces of a call and the whole call count once", () =>
+    Effect.gen(function* () {
+      const words = Array.from({ length: 40 }, () => "word ")
+      const whole: ModelPart = {
+        type: "tool_call",
+        call: { id: "a", name: "weather", arguments: words.join("") }
+      }
+      const parts = [...words.map(piece), whole, ...words.map(piece), whole]
+      const tokensMax = yield* countTokens(`${words.join("")}${words.join("")}weather weather`)
+      const bound = makeAnswerBound(tokensMax)
+      // All of both calls are about as many tokens as the bound; twice as many and a little more are cut.
+      for (const part of parts) assert.deepStrictEqual(yield* bound.admit([part]), [part])
+      const more = yield* bound.admit(words.map(text))
+      assert.isFalse(bound.isCut())
+      assert.strictEqual(textOf(more), "")
+    })
+  )
+
+  it.effect("streamed arguments reserve more tokens, and end when no more can be reserved", () =>
+    Effect.gen(function* () {
+      let tokens = 20
+      const bound = makeAnswerBound(1_000, {
+        tokens: () => tokens,
+        more: Effect.sync(() => void (tokens = 40))
+      })
+      const out: Array<ModelPart> = []
+      while (!bound.isCut()) {
+        out.push(...(yield* bound.admit([piece(" word")])))
+        assert.isBelow(out.length, 100)
+      }
+      assert.strictEqual(tokens, 40)
+      assert.isTrue(bound.isOutOfTokens())
+      assert.strictEqual(yield* countTokens(argumentsOf(out)), 41)
+      assert.deepInclude(finishOf(out)?.usage, { outputTokens: 40 })
     })
   )
 
