@@ -41,6 +41,7 @@ import { BackgroundResponses } from "./jobs/BackgroundResponses.ts"
 import { JobRequests } from "./jobs/JobRequests.ts"
 import { makeWholeRequests } from "./jobs/WholeRequests.ts"
 import { readChatJob } from "./openai/KeyedChats.ts"
+import { readEmbeddingsJob } from "./openai/KeyedEmbeddings.ts"
 import { OpenAiRoutes } from "./openai/OpenAiRoutes.ts"
 import { readJobRequest } from "./openai/RequestReading.ts"
 import { Sealing } from "./openai/Sealing.ts"
@@ -135,6 +136,7 @@ const JobRequestsLayer = Layer.effect(
     const whole = yield* makeWholeRequests
     return {
       chat: (job) => whole(job, readChatJob),
+      embeddings: (job) => whole(job, readEmbeddingsJob),
       profile: (job) => whole(job, (request) => readJobRequest(request, sealing.of(job.userId))),
       question: yield* makeQuestionReader
     }

@@ -28,8 +28,8 @@ export type JobFailure = typeof JobFailure.Type
 /** What a question says of why it has no answer. */
 export type QuestionFailure = Pick<JobFailure, "code" | "message">
 
-/** Whose request a job has: a response of the second profile, a chat of it, or a question of the web application. */
-const JobKind = Schema.Literals(["profile", "question", "chat"])
+/** Whose request a job has: a response of the second profile, a chat or embeddings of it, or a question of the web application. */
+const JobKind = Schema.Literals(["profile", "question", "chat", "embeddings"])
 
 export const JobRow = Schema.Struct({
   responseId: ResponseId,
@@ -51,6 +51,9 @@ export const JobRow = Schema.Struct({
   endedAt: Schema.NullOr(Schema.DateTimeUtcFromDate)
 })
 export type ResponseJob = typeof JobRow.Type
+
+/** Whether a job makes a response that can be shown by its id. */
+export const isOfResponse = ({ kind }: ResponseJob): boolean => kind === "profile" || kind === "question"
 
 /** The columns of a row except `request`. */
 export const columns =

@@ -52,7 +52,9 @@ export interface NewJob {
   readonly apiKeyId: ApiKeyId
   readonly background: boolean
   /** JSON that only the interface reads that runs the job, or a question. */
-  readonly asked: { readonly kind: "profile" | "chat"; readonly request: unknown } | AskedQuestion
+  readonly asked:
+    | { readonly kind: "profile" | "chat" | "embeddings"; readonly request: unknown }
+    | AskedQuestion
   /** SHA-256 of the Idempotency-Key, and of what was asked by it. */
   readonly key: { readonly hash: Uint8Array; readonly bodyHash: Uint8Array } | null
 }

@@ -13,7 +13,7 @@ export interface AccessEntry {
   conversationId: ConversationId | null
   response: ResponseAccess | null
   /** What a request for embeddings asked for. */
-  embeddings: { readonly model: string; readonly provider: string; readonly inputTokens: number } | null
+  embeddings: EmbeddingsAccess | null
   /** When the first output of a model arrived, by the monotonic clock. */
   firstOutputNanos: bigint | null
   /** When the last byte was produced, by the monotonic clock; null: at the end of the request. */
@@ -28,6 +28,13 @@ interface AccessCaller {
   readonly organizationId: OrganizationId
   /** Null in the web application, where no key is used. */
   readonly keyId: ApiKeyId | null
+}
+
+interface EmbeddingsAccess {
+  readonly model: string
+  readonly provider: string
+  readonly inputTokens: number
+  readonly outcome: ResponseAccess["outcome"]
 }
 
 interface ResponseAccess {

@@ -30,7 +30,7 @@ import { ResponseId, type UserId } from "../domain/Ids.ts"
 import { Drain } from "../http/Drain.ts"
 import { responseJobs, responseJobsRunning } from "../telemetry/Instruments.ts"
 import type { JobRun } from "./JobEnds.ts"
-import { liveEvents, makeEvents } from "./JobEvents.ts"
+import { liveEvents, makeEnded, makeEvents } from "./JobEvents.ts"
 import { JobLost } from "./JobLog.ts"
 import { makeJobRuns } from "./JobRun.ts"
 import { any, makeSignals, type Signals } from "./JobSignals.ts"
@@ -62,6 +62,8 @@ export class BackgroundResponses extends Context.Service<
     readonly accepted: (job: ResponseJob) => Effect.Effect<void, Expected>
     /** Waits for the first event; fails where the request is refused before it. */
     readonly begun: (job: ResponseJob) => Effect.Effect<void, Expected>
+    /** Waits for the end of a job, as any process records it. */
+    readonly ended: (job: ResponseJob) => Effect.Effect<ResponseJob, ResponseNotFound | DatabaseUnavailable>
     /** All events of a response, from the first one on, as any process writes them. */
     readonly events: (
       job: ResponseJob
@@ -125,6 +127,7 @@ export class BackgroundResponses extends Context.Service<
         cancel,
         accepted: process.accepted,
         begun: process.begun,
+        ended: makeEnded(jobs, process.changed),
         events,
         follow: process.follow(events)
       })
@@ -187,6 +190,8 @@ const makeProcess = Effect.gen(function* () {
           return Effect.all([
             Metric.update(responseJobsRunning.of(), runs.size),
             current.live.end,
+            // It may have been lost before its first event.
+            Deferred.succeed(current.begun, undefined),
             notify(id),
             queued.notify(any)
           ])

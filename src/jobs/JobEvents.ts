@@ -89,3 +89,14 @@ export const makeEvents =
       })
       return Stream.fromPull(Effect.succeed(pull))
     })
+
+/** Waits for the end of a job. */
+export const makeEnded = (jobs: ResponseJobs["Service"], changed: Signals["changed"]) =>
+  Effect.fnUntraced(function* ({ responseId, userId }: ResponseJob) {
+    while (true) {
+      const job = yield* jobs.find(userId, responseId)
+      if (job === undefined) return yield* new ResponseNotFound()
+      if (job.endedAt !== null) return job
+      yield* changed(responseId, readMillis)
+    }
+  })

@@ -9,7 +9,7 @@ const millisPerSecond = 1_000
 /** The fields of the line, as those of a request; unknown ones are left out. */
 const annotationsOf = (
   { background, responseId, runs, userId }: ResponseJob,
-  { beganNanos, caller, conversationId, errorCode, response }: AccessEntry,
+  { beganNanos, caller, conversationId, embeddings, errorCode, response }: AccessEntry,
   endNanos: bigint
 ): Readonly<Record<string, string | number | boolean>> =>
   Record.filter(
@@ -17,16 +17,16 @@ const annotationsOf = (
       background,
       runs,
       durationMillis: Math.round(secondsBetween(beganNanos, endNanos) * millisPerSecond),
-      outcome: response?.outcome ?? (errorCode === null ? "abandoned" : "failed"),
+      outcome: response?.outcome ?? embeddings?.outcome ?? (errorCode === null ? "abandoned" : "failed"),
       errorCode,
       user: userId,
       key: caller?.keyId,
       organization: caller?.organizationId,
       conversation: conversationId,
       responseId,
-      model: response?.model.id,
-      provider: response?.model.provider,
-      inputTokens: response?.usage.inputTokens,
+      model: response?.model.id ?? embeddings?.model,
+      provider: response?.model.provider ?? embeddings?.provider,
+      inputTokens: response?.usage.inputTokens ?? embeddings?.inputTokens,
       outputTokens: response?.usage.outputTokens,
       usageSource: response?.usage.source,
       toolCalls: response?.toolCalls

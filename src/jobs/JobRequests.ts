@@ -2,6 +2,7 @@ import { Context, Effect } from "effect"
 import type { ResponseJob } from "../conversations/ResponseJobs.ts"
 import type { DatabaseUnavailable } from "../domain/Errors.ts"
 import type { Demands, ResponseRequest } from "../responses/ResponseRequest.ts"
+import type { EmbeddingRequest } from "../responses/TextEmbeddings.ts"
 
 /** A request as the core takes it. */
 interface JobRequest {
@@ -15,8 +16,10 @@ interface JobRequest {
 export class JobRequests extends Context.Service<
   JobRequests,
   {
-    readonly [Kind in ResponseJob["kind"]]: (
+    readonly [Kind in Exclude<ResponseJob["kind"], "embeddings">]: (
       job: ResponseJob
     ) => Effect.Effect<JobRequest, DatabaseUnavailable>
+  } & {
+    readonly embeddings: (job: ResponseJob) => Effect.Effect<EmbeddingRequest, DatabaseUnavailable>
   }
 >()("parley/jobs/JobRequests") {}

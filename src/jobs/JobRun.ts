@@ -14,6 +14,7 @@ import { Drain } from "../http/Drain.ts"
 import { logFailure } from "../http/ErrorBoundary.ts"
 import { Responses } from "../responses/Responses.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
+import { makeEmbeddingRuns } from "./EmbeddingJobs.ts"
 import { type JobRun, makeJobEnds, recorded, statusOf } from "./JobEnds.ts"
 import { makeJobLine } from "./JobLine.ts"
 import { type JobLog, makeJobLog } from "./JobLog.ts"
@@ -49,14 +50,20 @@ export const makeJobRuns = Effect.gen(function* () {
   const bodies = new FairPermits({ totalMax: http.bodiesBytesMax, perKeyMax: http.userBodyBytesMax })
 
   const { end, fail, recover, undo } = yield* makeJobEnds
+  const embed = yield* makeEmbeddingRuns
 
   /** The events of the job as they come, in the log; the answer is how it ended, and what readers are to see after that. */
-  const generate = Effect.fnUntraced(function* ({ accepted, begun, job, live }: JobRun, log: JobLog) {
+  const generate = Effect.fnUntraced(function* (current: JobRun, log: JobLog) {
+    const { accepted, begun, job, live } = current
     yield* bodies.acquire(job.userId, job.requestBytes)
-    const { demands, request, showsPassages } = yield* requests[job.kind](job)
     const caller = yield* keys.callerOf(job.apiKeyId)
     const access = yield* CurrentAccess
     if (access !== null) access.caller = caller
+    if (job.kind === "embeddings") {
+      yield* Effect.provideService(embed(current), CurrentUser, caller)
+      return { status: "completed" as const, last: [] }
+    }
+    const { demands, request, showsPassages } = yield* requests[job.kind](job)
     const started = yield* responses
       .create(request, {
         ...demands,

@@ -31,7 +31,7 @@ export const refuseKey = ({ headers }: HttpServerRequest.HttpServerRequest) =>
         new InvalidRequest({
           param: "Idempotency-Key",
           message:
-            "An Idempotency-Key is honoured by POST /openai/v1/responses and POST /openai/v1/chat/completions only. Leave it out."
+            "An Idempotency-Key is honoured by POST /openai/v1/responses, POST /openai/v1/chat/completions and POST /openai/v1/embeddings only. Leave it out."
         })
       )
 

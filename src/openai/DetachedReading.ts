@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { shownId } from "../api/openai/ProfileIds.ts"
+import { isOfResponse } from "../conversations/ResponseJobRow.ts"
 import { type ResponseJob, ResponseJobs } from "../conversations/ResponseJobs.ts"
 import { StoredResponses } from "../conversations/StoredResponses.ts"
 import { ResponseNotFound } from "../domain/Errors.ts"
@@ -55,8 +56,8 @@ export const makeReading = Effect.gen(function* () {
     )
     if (found !== null) return found
     const job = yield* jobs.find(userId, id)
-    // A chat is no response that could be shown, unless it is stored.
-    if (job === undefined || job.kind === "chat" || (yield* isDeleted(job)))
+    // A chat is no response that could be shown, unless it is stored, nor are embeddings.
+    if (job === undefined || !isOfResponse(job) || (yield* isDeleted(job)))
       return yield* new ResponseNotFound()
     return yield* renderJob(job, yield* logged(job))
   })

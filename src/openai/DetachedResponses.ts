@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { isOfResponse } from "../conversations/ResponseJobRow.ts"
 import { type ResponseJob, ResponseJobs } from "../conversations/ResponseJobs.ts"
 import { type ItemsWanted, StoredResponses } from "../conversations/StoredResponses.ts"
 import {
@@ -22,8 +23,7 @@ const notStreamable = new InvalidRequest({
 })
 
 /** Others only say how a response ended that its own request made. */
-const wasJob = ({ background, kind, runs }: ResponseJob): boolean =>
-  kind !== "chat" && (background || runs > 0)
+const wasJob = (job: ResponseJob): boolean => isOfResponse(job) && (job.background || job.runs > 0)
 
 /** What answers requests for such responses. */
 export const makeDetached = Effect.gen(function* () {
@@ -42,7 +42,7 @@ export const makeDetached = Effect.gen(function* () {
 
   const cancel = Effect.fnUntraced(function* (userId: UserId, id: ResponseId) {
     const job = yield* jobs.find(userId, id)
-    if (job === undefined || job.kind === "chat") {
+    if (job === undefined || !isOfResponse(job)) {
       yield* stored.find(userId, id)
       return yield* new ResponseNotCancellable()
     }

@@ -6,8 +6,9 @@ import { type EmbeddingList, EmbeddingsBody } from "../api/openai/EmbeddingsApi.
 import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
 import { Drain } from "../http/Drain.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
-import { TextEmbeddings } from "../responses/TextEmbeddings.ts"
-import { refuseKey } from "./DetachedCreation.ts"
+import { keyOf } from "../jobs/IdempotencyKey.ts"
+import { TextEmbeddings, type TextVectors } from "../responses/TextEmbeddings.ts"
+import { embeddingRequest, makeKeyedEmbeddings } from "./KeyedEmbeddings.ts"
 
 const bytesPerNumber = 4
 
@@ -20,36 +21,38 @@ const base64 = (vector: Float32Array): string => {
 
 const documented = Object.keys(EmbeddingsBody.fields)
 
+/** The answer to a request. */
+const showing =
+  (payload: typeof EmbeddingsBody.Type) =>
+  ({ model, tokens, vectors }: TextVectors) => {
+    const list: EmbeddingList = {
+      object: "list",
+      data: vectors.map((vector, index) => ({
+        object: "embedding",
+        index,
+        embedding: payload.encoding_format === "base64" ? base64(vector) : [...vector]
+      })),
+      model,
+      usage: { prompt_tokens: tokens, total_tokens: tokens }
+    }
+    return HttpServerResponse.jsonUnsafe(list, { headers: ignoredNames(payload, documented) })
+  }
+
 export const EmbeddingsHandlers = HttpApiBuilder.group(
   OpenAiApi,
   "embeddings",
   Effect.fn(function* (handlers) {
     const embeddings = yield* TextEmbeddings
     const drain = yield* Drain
+    const keyed = yield* makeKeyedEmbeddings
 
     return handlers.handle(
       "create",
       Effect.fnUntraced(function* ({ payload, request }) {
-        yield* refuseKey(request)
-        const { dimensions, encoding_format, input } = payload
-        const { model, tokens, vectors } = yield* embeddings
-          .create({
-            texts: typeof input === "string" ? [input] : input,
-            model: payload.model == null || payload.model === "auto" ? null : payload.model,
-            ...(dimensions == null ? {} : { dimensions })
-          })
-          .pipe(Effect.raceFirst(drain.cutoff))
-        const list: EmbeddingList = {
-          object: "list",
-          data: vectors.map((vector, index) => ({
-            object: "embedding",
-            index,
-            embedding: encoding_format === "base64" ? base64(vector) : [...vector]
-          })),
-          model,
-          usage: { prompt_tokens: tokens, total_tokens: tokens }
-        }
-        return HttpServerResponse.jsonUnsafe(list, { headers: ignoredNames(payload, documented) })
+        const key = yield* keyOf(request)
+        const show = showing(payload)
+        if (key !== null) return yield* keyed({ body: payload, key, show })
+        return show(yield* Effect.raceFirst(embeddings.create(embeddingRequest(payload)), drain.cutoff))
       }, enveloped)
     )
   })

@@ -31,15 +31,17 @@ const retryMilliseconds = 250
 /** In the metrics, as the provider of the model. */
 const provider = "embeddings"
 
-interface EmbeddingRequest {
+export interface EmbeddingRequest {
   readonly texts: ReadonlyArray<string>
   /** The model that must be the one of the service; null for any. */
   readonly model: string | null
   /** Absent: as many as the model has. */
   readonly dimensions?: number
+  /** Of all vectors together; absent: no bound. */
+  readonly numbersMax?: number
 }
 
-interface TextVectors {
+export interface TextVectors {
   readonly model: string
   /** In the order of the texts. */
   readonly vectors: ReadonlyArray<Float32Array>
@@ -91,7 +93,8 @@ export class TextEmbeddings extends Context.Service<
                 const latencyMillis = Number((yield* Clock.monotonicTimeNanos) - began) / 1_000_000
                 const cost = { ...nothingSpent, inputTokens: spent.tokens }
                 const { outcome } = spent
-                if (access !== null) access.embeddings = { model, provider, inputTokens: spent.tokens }
+                if (access !== null)
+                  access.embeddings = { model, provider, inputTokens: spent.tokens, outcome }
                 yield* record({
                   responseId,
                   caller,
@@ -150,6 +153,11 @@ export class TextEmbeddings extends Context.Service<
             })
           )
           spent.tokens = before + (answer.tokens ?? (yield* countTokens(batch.join("\n"))))
+          const numbers = texts.length * (answer.vectors[0]?.length ?? 0)
+          if (request.numbersMax !== undefined && numbers > request.numbersMax) {
+            spent.outcome = "failed"
+            return yield* tooManyNumbers(numbers, request.numbersMax)
+          }
           for (const vector of answer.vectors) vectors.push(Float32Array.from(vector))
         }
         spent.outcome = "completed"
@@ -170,6 +178,14 @@ const otherModel = (model: string) =>
   new InvalidRequest({
     param: "model",
     message: `\`model\` must be \`${model}\`, which is the model of this service's embeddings, or \`auto\`.`
+  })
+
+const tooManyNumbers = (numbers: number, numbersMax: number) =>
+  new InvalidRequest({
+    param: "input",
+    message:
+      `\`input\` has too many texts for an Idempotency-Key: their vectors have ${numbers} numbers, and an answer that is kept may have ` +
+      `${numbersMax}. Send fewer texts in each request, or leave the key out.`
   })
 
 /** The texts in their order, as many at once as the server is asked for. */

@@ -34,6 +34,7 @@ import cachedTokens from "../../migrations/0033_cached_tokens.ts"
 import keyedChats from "../../migrations/0034_keyed_chats.ts"
 import fileAttributes from "../../migrations/0035_file_attributes.ts"
 import vectorStores from "../../migrations/0036_vector_stores.ts"
+import keyedEmbeddings from "../../migrations/0037_keyed_embeddings.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
 import { buildText, thisBuild } from "../settings/Build.ts"
 import { Database } from "./Database.ts"
@@ -74,7 +75,8 @@ const migrations = {
   "0033_cached_tokens": cachedTokens,
   "0034_keyed_chats": keyedChats,
   "0035_file_attributes": fileAttributes,
-  "0036_vector_stores": vectorStores
+  "0036_vector_stores": vectorStores,
+  "0037_keyed_embeddings": keyedEmbeddings
 }
 
 const numberOf = (name: string): number => Number.parseInt(name, 10)

@@ -138,7 +138,6 @@ layer(patient, { excludeTestServices: true })("responses that are made apart", (
       for (const [path, body] of [
         ["/completions", { prompt: "Hi" }],
         ["/responses/compact", { input: "Hi", model: "auto" }],
-        ["/embeddings", { input: "Hi", model: "auto" }],
         ["/conversations", {}],
         ["/conversations/conv_01890000-0000-7000-8000-000000000000/items", { items: [] }]
       ] as const) {

@@ -138,6 +138,136 @@ layer(withServer, { excludeTestServices: true })("POST /openai/v1/embeddings", (
   )
 })
 
+/** Texts whose vectors may not be kept, if there are as many numbers in each as a vector may have. */
+const tooManyTexts = Array.from({ length: 513 }, () => "car")
+
+layer(withServer, { excludeTestServices: true })("an Idempotency-Key of embeddings", (it) => {
+  const keyed = Effect.fnUntraced(function* (key: string, body: object, path = "embeddings") {
+    const { alice, url } = yield* TestApp
+    const headers = { "idempotency-key": key }
+    return yield* call(`${url}/openai/v1/${path}`, { key: alice.key, headers, body })
+  })
+  const recorded = Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const { alice } = yield* TestApp
+    return (yield* sql`SELECT 1 FROM usage_records WHERE user_id = ${alice.id}::uuid`).length
+  })
+
+  it.effect("gives the same answer again, embeds the texts once and counts them once", () =>
+    Effect.gen(function* () {
+      for (const body of [{ input: ["car", "doctor"] }, { input: "car", encoding_format: "base64" }]) {
+        const key = JSON.stringify(body)
+        const [asked, spent] = [server.asked.length, yield* recorded]
+        const first = yield* keyed(key, { ...body, foo: 1 })
+        assert.strictEqual(first.status, 200, first.text)
+        assert.strictEqual(first.text, (yield* post({ ...body })).text)
+        const again = yield* keyed(key, { ...body, foo: 1 })
+        assert.strictEqual(again.text, first.text)
+        assert.strictEqual(again.headers.get("x-ignored-fields"), "foo")
+        assert.strictEqual(server.asked.length, asked + 2)
+        yield* until(Effect.map(recorded, (count) => count >= spent + 2))
+        assert.strictEqual(yield* recorded, spent + 2)
+      }
+      const job = () => written.map((line) => JSON.parse(line)).find(({ message }) => message === "job")
+      yield* until(Effect.sync(() => job() !== undefined))
+      assert.deepInclude(job().annotations, { outcome: "completed", model: "hashes", inputTokens: 2 })
+    })
+  )
+
+  it.effect("has a second request wait for the first one, also where the first client has left", () =>
+    Effect.gen(function* () {
+      const asked = server.asked.length
+      const one = Promise.withResolvers<void>()
+      server.behave(() => ({ after: one.promise }))
+      const both = yield* Effect.all([keyed("both", { input: "car" }), keyed("both", { input: "car" })], {
+        concurrency: "unbounded"
+      }).pipe(
+        Effect.race(
+          Effect.andThen(
+            until(Effect.sync(() => server.asked.length > asked)),
+            Effect.andThen(Effect.sync(one.resolve), Effect.never)
+          )
+        )
+      )
+      assert.deepStrictEqual([both[0].status, both[1].text], [200, both[0].text])
+      assert.strictEqual(server.asked.length, asked + 1)
+
+      const other = Promise.withResolvers<void>()
+      server.behave(() => ({ after: other.promise }))
+      const { alice, url } = yield* TestApp
+      const leaving = new AbortController()
+      const left = fetch(`${url}/openai/v1/embeddings`, {
+        method: "POST",
+        headers: {
+          authorization: `Bearer ${alice.key}`,
+          "content-type": "application/json",
+          "idempotency-key": "left"
+        },
+        body: JSON.stringify({ input: "car" }),
+        signal: leaving.signal
+      }).catch(() => null)
+      yield* until(Effect.sync(() => server.asked.length === asked + 2))
+      leaving.abort()
+      yield* Effect.promise(() => left)
+      other.resolve()
+      server.behave(() => null)
+      assert.strictEqual((yield* keyed("left", { input: "car" })).text, both[0].text)
+      assert.strictEqual(server.asked.length, asked + 2)
+    })
+  )
+
+  it.effect("is refused for another body, and for a response that it was used for", () =>
+    Effect.gen(function* () {
+      yield* keyed("taken", { input: "car" })
+      const others = [
+        yield* keyed("taken", { input: "doctor" }),
+        yield* keyed("taken", { input: "car", encoding_format: "base64" }),
+        yield* keyed("taken", { input: "car" }, "responses")
+      ]
+      for (const reply of others) assert.strictEqual(errorOf(reply, 422).code, "idempotency_key_reused")
+      assert.strictEqual(
+        errorOf(yield* keyed("a".repeat(256), { input: "car" }), 400).param,
+        "Idempotency-Key"
+      )
+    })
+  )
+
+  it.effect("is free again after a failure", () =>
+    Effect.gen(function* () {
+      server.behave(() => ({ status: 400 }))
+      assert.strictEqual(errorOf(yield* keyed("free", { input: "car" }), 400).param, "input")
+      server.behave(() => null)
+      assert.strictEqual((yield* keyed("free", { input: "car" })).status, 200)
+      assert.strictEqual(errorOf(yield* keyed("model", { input: "car", model: "other" }), 400).param, "model")
+    })
+  )
+
+  it.effect("is refused where the answer would be too long to be kept", () =>
+    Effect.gen(function* () {
+      const asked = server.asked.length
+      const body = { input: tooManyTexts, dimensions: 16_384 }
+      const { message, param } = errorOf(yield* keyed("long", body), 400)
+      assert.strictEqual(param, "input")
+      assert.include(message, "Send fewer texts")
+      assert.strictEqual(server.asked.length, asked + 1)
+    })
+  )
+
+  it.effect("makes nothing that is shown as a response", () =>
+    Effect.gen(function* () {
+      const { alice, url } = yield* TestApp
+      const sql = yield* SqlClient.SqlClient
+      yield* keyed("hidden", { input: "car" })
+      const [job] = yield* sql<{ id: string }>`SELECT response_id AS id FROM response_jobs
+        WHERE kind = 'embeddings' AND user_id = ${alice.id}::uuid ORDER BY response_id DESC LIMIT 1`
+      const address = `${url}/openai/v1/responses/resp_${job?.id}`
+      errorOf(yield* call(address, { key: alice.key }), 404)
+      errorOf(yield* call(`${address}?stream=true`, { key: alice.key }), 404)
+      errorOf(yield* call(`${address}/cancel`, { key: alice.key, method: "POST" }), 404)
+    })
+  )
+})
+
 layer(TestApp.layer(), { excludeTestServices: true })("Embeddings without a server", (it) => {
   it.effect("embeddings without a server are refused with the setting that is missing", () =>
     Effect.gen(function* () {

@@ -206,7 +206,9 @@ layer(TestApp.layer(), { excludeTestServices: true })("an Idempotency-Key of a c
           headers: { "idempotency-key": "k" },
           body: { prompt: "a" }
         })
-        assert.include(errorOf(completion, 400).message, "POST /openai/v1/chat/completions")
+        const { message } = errorOf(completion, 400)
+        for (const path of ["chat/completions", "embeddings"])
+          assert.include(message, `POST /openai/v1/${path}`)
       })
   )
 })

@@ -2,6 +2,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { expectedStorable, isStorable } from "../../domain/storable.ts"
 import { StorableText } from "../../domain/StorableText.ts"
+import { UnprocessableContent } from "../ErrorEnvelope.ts"
 import { Authentication, BoundedBody } from "../Middleware.ts"
 import { withUnknownFields } from "../ReadInSteps.ts"
 import { Label, maybe, positiveInteger } from "./Fields.ts"
@@ -58,13 +59,14 @@ export class EmbeddingsApi extends HttpApiGroup.make("embeddings")
   .add(
     HttpApiEndpoint.post("create", "/embeddings", {
       payload: BodyWithRest,
-      success: EmbeddingList
+      success: EmbeddingList,
+      error: [UnprocessableContent]
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Embed texts",
         description:
           "Vectors of texts, by the server of embeddings that is set for this service (PARLEY_EMBEDDINGS_URL). Their tokens count to " +
-          "the limits of the user."
+          "the limits of the user. With an `Idempotency-Key` the same request gets the same answer again for 24 hours."
       })
     )
   )

@@ -18,6 +18,8 @@ export type Misbehaviour =
   | { readonly status: number }
   | { readonly raw: string }
   | { readonly dimension: number }
+  /** As they should be, but not before. */
+  | { readonly after: Promise<void> }
 
 /** A local server of embeddings, which misbehaves as a test tells it to. */
 export interface EmbeddingServer {
@@ -54,11 +56,13 @@ const usageOf = (input: ReadonlyArray<string>) => ({
 
 const reply = (
   response: ServerResponse,
-  { dimensions = dimensionUsual, input }: Asked,
+  { dimensions = dimensionUsual, input }: Pick<Asked, "dimensions" | "input">,
   how: Misbehaviour
 ): void => {
   if (how === "silent") return
   if (how === "cut") return void response.destroy()
+  if (how !== null && "after" in how)
+    return void how.after.then(() => reply(response, { dimensions, input }, null))
   const wanted = how ?? { dimension: dimensions }
   if ("status" in wanted) return void response.writeHead(wanted.status).end(`no: ${input.join()}`)
   if ("raw" in wanted) return void response.writeHead(200).end(wanted.raw)

@@ -1,0 +1,60 @@
+import { Effect, Schema } from "effect"
+import type { HttpServerResponse } from "effect/http"
+import { failure } from "../api/Failure.ts"
+import { EmbeddingsBody } from "../api/openai/EmbeddingsApi.ts"
+import { ResponseJobs } from "../conversations/ResponseJobs.ts"
+import { ResponseInterrupted } from "../domain/Errors.ts"
+import { Drain } from "../http/Drain.ts"
+import { respond } from "../http/ErrorBoundary.ts"
+import { BackgroundResponses } from "../jobs/BackgroundResponses.ts"
+import { keptEmbeddings } from "../jobs/EmbeddingJobs.ts"
+import type { EmbeddingRequest, TextVectors } from "../responses/TextEmbeddings.ts"
+
+/** Embeddings with an Idempotency-Key: the texts are embedded once, and the vectors are kept to be shown again. */
+
+type Body = typeof EmbeddingsBody.Type
+
+export const embeddingRequest = ({ dimensions, input, model }: Body): EmbeddingRequest => ({
+  texts: typeof input === "string" ? [input] : input,
+  model: model == null || model === "auto" ? null : model,
+  ...(dimensions == null ? {} : { dimensions })
+})
+
+const encodeBody = Schema.encodeEffect(EmbeddingsBody)
+const decodeBody = Schema.decodeUnknownEffect(EmbeddingsBody)
+
+/** As a job has it. */
+export const readEmbeddingsJob = (job: unknown) => Effect.map(Effect.orDie(decodeBody(job)), embeddingRequest)
+
+/** What one request is shown. */
+interface KeyedEmbeddings {
+  readonly body: Body
+  readonly key: string
+  readonly show: (made: TextVectors) => HttpServerResponse.HttpServerResponse
+}
+
+export const makeKeyedEmbeddings = Effect.gen(function* () {
+  const background = yield* BackgroundResponses
+  const { cutoff } = yield* Drain
+  const jobs = yield* ResponseJobs
+
+  const answer = Effect.fnUntraced(function* ({ body, key, show }: KeyedEmbeddings) {
+    const asked = { kind: "embeddings", request: yield* Effect.orDie(encodeBody(body)) } as const
+    const job = yield* background.submit(asked, false, key)
+    yield* background.begun(job)
+    const ended = yield* background.ended(job)
+    if (ended.failure !== null) {
+      const { code, message, status, type, ...rest } = ended.failure
+      return respond(failure(status, type, code, message, rest))
+    }
+    const made = keptEmbeddings(yield* jobs.events(job.responseId, 0))
+    return made === null ? yield* new ResponseInterrupted() : show(made)
+  })
+
+  return (keyed: KeyedEmbeddings) =>
+    answer(keyed).pipe(
+      // The job that the key was used for has been refused or deleted meanwhile, which frees the key.
+      Effect.catchTag("ResponseNotFound", () => answer(keyed)),
+      Effect.raceFirst(cutoff)
+    )
+})
