@@ -82,7 +82,11 @@ const modelMisconfigured = failure(
   { headers: { "x-should-retry": "false" } }
 )
 
+const modelOverloaded = (seconds = overloadedRetrySeconds) =>
+  generationFailed("model_overloaded", "The model is overloaded. Try again later.", seconds)
+
 const modelFailure = ({
+  isOverloaded,
   parameter,
   reason,
   retryAfterSeconds,
@@ -124,12 +128,9 @@ const modelFailure = ({
         "input"
       )
     case "rate_limited":
-      return generationFailed(
-        "model_overloaded",
-        "The model is overloaded. Try again later.",
-        retryAfterSeconds ?? overloadedRetrySeconds
-      )
+      return modelOverloaded(retryAfterSeconds)
     default:
+      if (isOverloaded === true) return modelOverloaded(retryAfterSeconds)
       return generationFailed(
         "generation_failed",
         "The model could not produce an answer. Try again.",

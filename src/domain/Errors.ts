@@ -315,6 +315,8 @@ export class ModelFailure extends Schema.TaggedError<ModelFailure>()("ModelFailu
   status: Schema.optionalKey(Schema.Int),
   /** As the provider asks. */
   retryAfterSeconds: Schema.optionalKey(Schema.Finite),
+  /** Whether the provider says that it failed because it is overloaded. */
+  isOverloaded: Schema.optionalKey(Schema.Literal(true)),
   /** The field of the request that a provider refuses, by its name in requests. */
   parameter: Schema.optionalKey(Schema.String),
   /** What the provider says of it, bounded, without keys. */

@@ -88,6 +88,9 @@ export const noEndpoint = /no endpoints found that (support|can handle)/i
 /** An overload of the server, where the status is that of a rate limit. */
 export const overload = /engine_overloaded|engine is currently overloaded/i
 
+/** The same in any failure of the server. */
+export const anyOverload = /overloaded/i
+
 /** A tool call of the model that the server can't read: Groq, Ollama, llama.cpp. The next try may do better. */
 const callMalformed = {
   label: /tool_use_failed/,

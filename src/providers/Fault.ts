@@ -1,7 +1,7 @@
 import { Clock, Data, Effect, Redacted } from "effect"
 import { ModelFailure, type ModelFailureReason } from "../domain/Errors.ts"
 import type { ModelMessage } from "../domain/ModelCall.ts"
-import { contextTokensIn, temporary, withoutQuotations } from "./ErrorWords.ts"
+import { anyOverload, contextTokensIn, temporary, withoutQuotations } from "./ErrorWords.ts"
 import { logSentenceOf, sentenceOf } from "./ProviderSentence.ts"
 
 interface FaultDetails {
@@ -188,12 +188,20 @@ export const toModelFailure = Effect.fnUntraced(function* (
     detail: bounded(fault.detail),
     ...(fault.status === undefined ? {} : { status: fault.status }),
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    ...(isOverloaded(fault) ? { isOverloaded: true } : {}),
     ...(parameter === undefined ? {} : { parameter, sentence: sentenceOf(fault, from.secrets) }),
     ...(contextTokensMax === undefined ? {} : { contextTokens: contextTokensMax }),
     ...(logSentence === null ? {} : { logSentence }),
     ...(advice === null ? {} : { advice })
   })
 })
+
+/** Source: Anthropic's API, errors. */
+const overloadedStatus = 529
+
+const isOverloaded = (fault: Fault): boolean =>
+  (fault._tag === "ServerFailed" || fault._tag === "ErrorEvent") &&
+  (fault.status === overloadedStatus || anyOverload.test(withoutQuotations(textOf(fault))))
 
 const contextTokensOf = (fault: Fault): number | undefined =>
   fault._tag === "ContextExceeded" ? (fault.contextTokens ?? contextTokensIn(textOf(fault))) : undefined

@@ -1,6 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { Stream } from "effect"
+import { ModelFailure } from "../../src/domain/Errors.ts"
 import { failure, ScriptedModel } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { call } from "../support/Wire.ts"
@@ -147,11 +148,13 @@ layer(TestApp.layer({ http: { bodyBytesMax: 100_000, mediaBodyBytesMax: 100_000 
   it.effect("an error distinguishes an overloaded model from one that failed", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
-      for (const [reason, status, type] of [
-        ["rate_limited", 529, "overloaded_error"],
-        ["server_error", 500, "api_error"]
+      const overloaded = new ModelFailure({ ...failure("server_error"), status: 529, isOverloaded: true })
+      for (const [failed, status, type] of [
+        [failure("rate_limited"), 529, "overloaded_error"],
+        [overloaded, 529, "overloaded_error"],
+        [failure("server_error"), 500, "api_error"]
       ] as const) {
-        yield* model.next(fails(reason), fails(reason))
+        yield* model.next(Stream.fail(failed), Stream.fail(failed))
         const reply = yield* post({ ...hello, stream: true })
         assert.strictEqual(messagesErrorOf(reply, status).type, type)
         assert.isNotNull(reply.headers.get("retry-after"))

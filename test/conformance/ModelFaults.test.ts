@@ -91,7 +91,19 @@ layer(app, { excludeTestServices: true })("A model server that fails", (it) => {
     [{ status: 503, headers: { "retry-after": "20" } }, "generation_failed", "20"],
     [{ cutAt: "headers" }, "generation_failed", "1"],
     [{ status: 429, headers: { "retry-after": "30" } }, "model_overloaded", "30"],
-    [{ status: 429 }, "model_overloaded", "5"]
+    [{ status: 429 }, "model_overloaded", "5"],
+    [{ status: 529 }, "model_overloaded", "5"],
+    [{ status: 529, headers: { "retry-after": "20" } }, "model_overloaded", "20"],
+    [
+      { status: 503, errorBody: JSON.stringify({ error: { message: "The model is overloaded." } }) },
+      "model_overloaded",
+      "5"
+    ],
+    [
+      { status: 500, errorBody: JSON.stringify({ error: { message: "Can't read 'overloaded'." } }) },
+      "generation_failed",
+      "1"
+    ]
   ])("a server that may answer later (%j) is a 500 with Retry-After", ([behaviour, code, seconds]) =>
     Effect.gen(function* () {
       const { alice } = yield* TestApp
