@@ -221,7 +221,7 @@ const profileItemProblem = (body: unknown, path: Path): FieldProblem | null => {
 /** The first is a chat's. */
 const choiceTypes = (body: unknown): ReadonlyArray<string> =>
   Predicate.hasProperty(body, "messages")
-    ? ["function", "allowed_tools"]
+    ? ["function", "custom", "allowed_tools"]
     : ["function", "custom", ...webSearchTypes, "file_search", ...machineTypes, "allowed_tools"]
 
 /** The same for the second profile. */

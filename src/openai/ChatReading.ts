@@ -1,5 +1,7 @@
 import { Result } from "effect"
-import type { ChatBody, FunctionTool, Message, ResponseFormat, UserPart } from "../api/openai/ChatBody.ts"
+import type { ChatBody, Message, ResponseFormat, UserPart } from "../api/openai/ChatBody.ts"
+import type { CalledTool, FunctionTool } from "../api/openai/ChatTools.ts"
+import { argumentsOf } from "../domain/CustomInput.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
 import {
   type AnswerFormat,
@@ -15,6 +17,7 @@ import type {
   RequestPart,
   ResponseRequest
 } from "../responses/ResponseRequest.ts"
+import { customSpecOf, nameOf } from "./ChatCustoms.ts"
 import { detailOf, resultEntry } from "./ItemReading.ts"
 import { type ChatWithTools, withTools } from "./LegacyFunctions.ts"
 import { given, namedModel } from "./RequestReading.ts"
@@ -69,18 +72,21 @@ const thoughtEntry = (text: string, model: string): RecalledEntry => {
   return { type: "reasoning", recalled: { thought: { text, opaque: { origin: saidByClient(model), data } } } }
 }
 
+const callEntry = (call: CalledTool): RequestEntry => ({
+  type: "function_call",
+  call_id: call.id,
+  ...(call.type === "custom"
+    ? { name: call.custom.name, arguments: argumentsOf(call.custom.input) }
+    : call.function)
+})
+
 const answerEntries = (message: AssistantMessage, model: string | null): ReadonlyArray<RequestEntry> => {
   const text = answeredText(message)
   const thought = message.reasoning_content ?? ""
   return [
     ...(thought === "" || model === null ? [] : [thoughtEntry(thought, model)]),
     ...(text === "" ? [] : [{ type: "message", role: "assistant", content: text }]),
-    ...(message.tool_calls ?? []).map((call) => ({
-      type: "function_call" as const,
-      call_id: call.id,
-      name: call.function.name,
-      arguments: call.function.arguments
-    }))
+    ...(message.tool_calls ?? []).map(callEntry)
   ]
 }
 
@@ -142,12 +148,14 @@ const chosen = ({
   tool_choice: choice,
   tools
 }: ChatBody): { readonly toolChoice?: ToolChoice; readonly functions: ReadonlyArray<ToolSpec> } => {
-  const functions = (tools ?? []).map(functionOf)
+  const functions = (tools ?? []).map((tool, index) =>
+    tool.type === "custom" ? customSpecOf(tool, index) : functionOf(tool, index)
+  )
   if (choice == null) return { functions }
   if (typeof choice === "string") return { toolChoice: choice, functions }
-  if (choice.type === "function") return { toolChoice: { name: choice.function.name }, functions }
+  if (choice.type !== "allowed_tools") return { toolChoice: { name: nameOf(choice) }, functions }
   const { mode, tools: allowed } = choice.allowed_tools
-  const names = new Set(allowed.map((tool) => tool.function.name))
+  const names = new Set(allowed.map(nameOf))
   return { toolChoice: mode, functions: functions.filter(({ name }) => names.has(name)) }
 }
 
@@ -213,10 +221,11 @@ const boundOf = ({ max_completion_tokens, max_tokens }: ChatBody): number | null
 
 const namedAgain = ({ tools }: ChatBody): InvalidRequest | null => {
   const names = new Set<string>()
-  const again = (tools ?? []).findIndex(({ function: { name } }) => names.size === names.add(name).size)
+  const given = tools ?? []
+  const again = given.findIndex((tool) => names.size === names.add(nameOf(tool)).size)
   return again < 0
     ? null
-    : invalid(`tools[${again}].function.name`, "is that of another tool. Give each its own.")
+    : invalid(`tools[${again}].${given[again]?.type}.name`, "is that of another tool. Give each its own.")
 }
 
 /** A conversation goes on after one answer. */

@@ -5,6 +5,7 @@ import type { ChatChunk, ChatCompletion } from "../api/openai/ChatCompletion.ts"
 import type { EventBody } from "../api/ResponseEvent.ts"
 import type { ResponseObject } from "../api/ResponseObject.ts"
 import { dataFrame, type Writing } from "../http/Sse.ts"
+import { completionWithCustoms, customsOf, makeChunkWithCustoms } from "./ChatCustoms.ts"
 import type { ReadChat } from "./ChatReading.ts"
 import { chatError, type ChatView, makeChatRenderer, renderCompletion } from "./ChatRendering.ts"
 import { makeChoicesRenderer, renderChoices } from "./ChoiceRendering.ts"
@@ -73,11 +74,15 @@ const viewOf = (body: ChatBody): ChatView => ({
 export const showingOf = (body: ChatBody, read: Pick<ReadChat, "paths">): ChatShowing => {
   const view = viewOf(body)
   const isOld = usesFunctions(body)
+  const customs = customsOf(body)
   const inNames = inChatNames(read)
   const named = isOld ? (error: ErrorBody) => inFunctionNames(inNames(error)) : inNames
-  const shown = isOld ? completionWithFunction : (completion: ChatCompletion) => completion
-  const writing = <Event>(chunksOf: (event: Event) => ReadonlyArray<ChatChunk>) =>
-    makeChunkWriting(isOld ? (event: Event) => chunksOf(event).flatMap(chunkWithFunction) : chunksOf, named)
+  const shown = isOld ? completionWithFunction : completionWithCustoms(customs)
+  const writing = <Event>(chunksOf: (event: Event) => ReadonlyArray<ChatChunk>) => {
+    if (!isOld && customs.size === 0) return makeChunkWriting(chunksOf, named)
+    const rewritten = isOld ? chunkWithFunction : makeChunkWithCustoms(customs)
+    return makeChunkWriting((event: Event) => chunksOf(event).flatMap((chunk) => rewritten(chunk)), named)
+  }
   return {
     named,
     whole: (response) => shown(renderCompletion(response, view)),

@@ -45,7 +45,7 @@ const grammarInWords = ({ grammar }: TextInput): string | null =>
   grammar === null ? null : `The text follows this ${syntaxes[grammar.syntax]}:\n${grammar.definition}`
 
 /** The argument of a tool whose input is a text, for models that know only JSON. */
-const customSpec = (tool: CustomTool, name: string, param: string): ToolSpec => {
+export const customSpec = (tool: CustomTool, name: string, param: string): ToolSpec => {
   const { description, format } = tool
   const grammar = format?.type === "grammar" ? { syntax: format.syntax, definition: format.definition } : null
   const text: TextInput = { description: description ?? "", grammar }

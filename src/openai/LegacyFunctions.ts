@@ -1,7 +1,8 @@
 import { Result } from "effect"
 import type { ErrorBody } from "../api/ErrorEnvelope.ts"
-import type { ChatBody, GivenMessage, Message, ToolChoice } from "../api/openai/ChatBody.ts"
+import type { ChatBody, GivenMessage, Message } from "../api/openai/ChatBody.ts"
 import type { ChatChunk, ChatCompletion, Delta, FinishReason } from "../api/openai/ChatCompletion.ts"
+import type { ToolChoice } from "../api/openai/ChatTools.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
 
 /** `functions` and `function_call`, which older clients send in place of `tools`: a call has no id, and an answer one call at most. */
@@ -84,10 +85,10 @@ const finishOf = <F extends FinishReason | null>(finish: F): F | "function_call"
 export const completionWithFunction = (completion: ChatCompletion): ChatCompletion => ({
   ...completion,
   choices: completion.choices.map(({ finish_reason, message: { tool_calls: calls, ...said }, ...choice }) => {
-    const call = calls?.[0]?.function
+    const call = calls?.[0]
     return {
       ...choice,
-      message: call === undefined ? said : { ...said, function_call: call },
+      message: call?.type === "function" ? { ...said, function_call: call.function } : said,
       finish_reason: finishOf(finish_reason)
     }
   })
@@ -96,8 +97,8 @@ export const completionWithFunction = (completion: ChatCompletion): ChatCompleti
 /** The first call of a delta; null where there is nothing but other calls. */
 const deltaWithFunction = ({ tool_calls: calls, ...said }: Delta): Delta | null => {
   if (calls === undefined) return said
-  const call = calls.find(({ index }) => index === 0)
-  if (call !== undefined) return { ...said, function_call: call.function }
+  const call = calls.find(({ index }) => index === 0)?.function
+  if (call !== undefined) return { ...said, function_call: call }
   return Object.keys(said).length === 0 ? null : said
 }
 

@@ -118,7 +118,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/chat/comp
       const streamed = foldChunks(chunksIn((yield* post({ ...body, stream: true })).text))
       assert.deepStrictEqual([streamed.content, streamed.finish], [null, "tool_calls"])
       assert.deepStrictEqual(
-        streamed.calls.map(({ function: called }) => called),
+        streamed.calls.map((called) => called.type === "function" && called.function),
         [0, 1].map(() => ({ name: "weather", arguments: `{"city":"Bonn"}` }))
       )
       assert.strictEqual(new Set(streamed.calls.map(({ id }) => id)).size, 2)
@@ -264,7 +264,13 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/chat/comp
     ["top_logprobs", { logprobs: true, top_logprobs: 21 }],
     ["logit_bias", { logit_bias: { 50256: -100 } }],
     ["function_call", { function_call: "auto" }],
-    ["tools[0].type", { tools: [{ type: "custom", custom: { name: "x" } }] }],
+    ["tools[0]", { tools: [{ type: "web_search" }] }],
+    ["tools[0].custom.name", { tools: [{ type: "custom", custom: { name: "no name" } }] }],
+    [
+      "tools[0].custom.format",
+      { tools: [{ type: "custom", custom: { name: "x", format: { type: "grammar", syntax: "lark" } } }] }
+    ],
+    ["tools[0].function.name", { tools: [{ type: "function", function: {} }] }],
     ["tool_choice", { tool_choice: { type: "function", function: { name: "weather" } } }],
     ["response_format", { response_format: { type: "grammar" } }],
     ["modalities", { modalities: ["audio"] }],

@@ -49,9 +49,10 @@ describe("function_call", () => {
         assert.deepStrictEqual(yield* Schema.encodeUnknownEffect(ChatCompletion)(whole), whole)
         const [choice] = whole.choices
         assert.deepStrictEqual(foldFunction(chunks), choice?.message.function_call)
+        const call = plain.choices[0]?.message.tool_calls?.[0]
         assert.deepStrictEqual(
           choice?.message.function_call,
-          plain.choices[0]?.message.tool_calls?.[0]?.function
+          call?.type === "function" ? call.function : undefined
         )
         assert.strictEqual(
           chunks.flatMap(({ choices }) => choices[0]?.finish_reason ?? []).at(-1),

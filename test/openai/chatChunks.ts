@@ -2,6 +2,8 @@ import { assert } from "@effect/vitest"
 import { Schema } from "effect"
 import { ChatChunk, type ChatCompletion } from "../../src/api/openai/ChatCompletion.ts"
 
+type Call = NonNullable<ChatCompletion["choices"][number]["message"]["tool_calls"]>[number]
+
 /** What the chunks of a whole stream add up to, having checked their grammar. */
 export const foldChunks = (chunks: ReadonlyArray<ChatChunk>) => {
   const [first] = chunks
@@ -9,7 +11,7 @@ export const foldChunks = (chunks: ReadonlyArray<ChatChunk>) => {
   let content: string | null = null
   let thoughts = ""
   let refusal = ""
-  const calls: Array<{ id: string; type: "function"; function: { name: string; arguments: string } }> = []
+  const calls: Array<Call> = []
   let finish: ChatCompletion["choices"][number]["finish_reason"] | null = null
   for (const chunk of chunks) {
     assert.strictEqual(chunk.id, first?.id)
@@ -20,14 +22,28 @@ export const foldChunks = (chunks: ReadonlyArray<ChatChunk>) => {
     if (chunk !== first && choice.delta.content != null) content = (content ?? "") + choice.delta.content
     thoughts += choice.delta.reasoning_content ?? ""
     refusal += choice.delta.refusal ?? ""
-    for (const { function: called, id, index } of choice.delta.tool_calls ?? []) {
-      if (id !== undefined) {
-        assert.strictEqual(index, calls.length)
-        calls.push({ id, type: "function", function: { name: called.name ?? "", arguments: "" } })
-      }
+    for (const { custom, function: called, id, index } of choice.delta.tool_calls ?? []) {
+      if (id !== undefined) assert.strictEqual(index, calls.length)
       const call = calls[index]
-      assert.isDefined(call)
-      if (call !== undefined) call.function.arguments += called.arguments
+      if (called !== undefined) {
+        assert.isTrue(id !== undefined || call?.type === "function")
+        const { name, arguments: args } =
+          call?.type === "function" ? call.function : { name: called.name ?? "", arguments: "" }
+        calls[index] = {
+          id: id ?? call?.id ?? "",
+          type: "function",
+          function: { name, arguments: args + called.arguments }
+        }
+      }
+      if (custom !== undefined) {
+        assert.isTrue(id !== undefined || call?.type === "custom")
+        const { input, name } = call?.type === "custom" ? call.custom : { name: custom.name ?? "", input: "" }
+        calls[index] = {
+          id: id ?? call?.id ?? "",
+          type: "custom",
+          custom: { name, input: input + custom.input }
+        }
+      }
     }
   }
   return {

@@ -3,11 +3,13 @@ import { FileId } from "../../domain/Ids.ts"
 import { topLogprobsMax } from "../../domain/ModelCall.ts"
 import { StorableText } from "../../domain/StorableText.ts"
 import { MaxOutputTokens } from "../CreateResponse.ts"
-import { inSteps, withUnknownFields } from "../ReadInSteps.ts"
+import { withUnknownFields } from "../ReadInSteps.ts"
 import { CallId } from "./CallItems.ts"
+import { CalledFunction, CalledTool, ChatTool, ToolChoice, toolsMax } from "./ChatTools.ts"
 import { efforts, verbosities } from "./CreateBody.ts"
 import {
   between,
+  few,
   FunctionName,
   JsonObject,
   Label,
@@ -27,16 +29,10 @@ import { OwnTools } from "./Tools.ts"
 const messagesMax = 10_000
 const partsMax = 10_000
 const callsMax = 128
-const toolsMax = 128
 const stopsMax = 4
 /** Answers to one request. */
 export const choicesMax = 8
 const stopCharactersMax = 512
-
-const few = <S extends Schema.Top>(schema: S, max: number, name: string) =>
-  Schema.Array(inSteps(schema)).check(
-    Schema.isMaxLength(max, { expected: `a list of at most ${max} ${name}` })
-  )
 
 // Parts.
 
@@ -90,15 +86,6 @@ const userContent = Schema.Union([StorableText, few(UserPart, partsMax, "parts")
 
 const UserMessage = Schema.Struct({ role: Schema.Literal("user"), content: userContent, name })
 
-const CalledFunction = Schema.Struct({
-  id: CallId,
-  type: Schema.optionalKey(only("function", "there are no calls of other types")),
-  function: Schema.Struct({
-    name: StorableText.check(Schema.isMinLength(1, { expected: "a string that is not empty" })),
-    arguments: StorableText
-  })
-})
-
 const AssistantMessage = Schema.Struct({
   role: Schema.Literal("assistant"),
   content: maybe(
@@ -108,7 +95,7 @@ const AssistantMessage = Schema.Struct({
   ),
   refusal: maybe(StorableText),
   reasoning_content: maybe(StorableText),
-  tool_calls: maybe(few(CalledFunction, callsMax, "calls")),
+  tool_calls: maybe(few(CalledTool, callsMax, "calls")),
   function_call: maybe(CalledFunction.fields.function),
   name
 })
@@ -144,37 +131,6 @@ const Message = Schema.Union([
 })
 export type GivenMessage = typeof Message.Type
 export type Message = Exclude<GivenMessage, { readonly role: "function" }>
-
-// Tools.
-
-const FunctionTool = Schema.Struct({
-  type: only("function", "the service offers its own tools by itself"),
-  function: Schema.Struct({
-    name: FunctionName,
-    description: maybe(StorableText),
-    parameters: maybe(JsonObject),
-    strict: maybe(Schema.Boolean)
-  })
-})
-export type FunctionTool = typeof FunctionTool.Type
-
-const NamedFunction = Schema.Struct({
-  type: Schema.Literal("function"),
-  function: Schema.Struct({ name: FunctionName })
-})
-
-const ToolChoice = Schema.Union([
-  Schema.Literals(["auto", "none", "required"]),
-  NamedFunction,
-  Schema.Struct({
-    type: Schema.Literal("allowed_tools"),
-    allowed_tools: Schema.Struct({
-      mode: Schema.Literals(["auto", "required"]),
-      tools: few(NamedFunction, toolsMax, "functions")
-    })
-  })
-]).annotate({ expected: "auto, none, required, or an object of the type function or allowed_tools" })
-export type ToolChoice = typeof ToolChoice.Type
 
 /** What older clients send in place of a tool. */
 const PlainFunction = Schema.Struct({
@@ -260,7 +216,7 @@ export const ChatBody = Schema.Struct({
       })
     )
   ),
-  tools: maybe(few(FunctionTool, toolsMax, "tools")),
+  tools: maybe(few(ChatTool, toolsMax, "tools")),
   own_tools: maybe(OwnTools),
   tool_choice: maybe(ToolChoice),
   parallel_tool_calls: maybe(Schema.Boolean),

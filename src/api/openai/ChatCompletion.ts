@@ -50,6 +50,13 @@ const CalledFunction = Schema.Struct({
   function: Schema.Struct({ name: Schema.String, arguments: Schema.String })
 })
 
+/** Of a tool whose input is a text. */
+const CalledCustom = Schema.Struct({
+  id: Schema.String,
+  type: Schema.Literal("custom"),
+  custom: Schema.Struct({ name: Schema.String, input: Schema.String })
+})
+
 export const ChatCompletion = Schema.Struct({
   ...head,
   object: Schema.Literal("chat.completion"),
@@ -65,7 +72,7 @@ export const ChatCompletion = Schema.Struct({
         /** Text by which the model refuses to answer, where its server tells. */
         refusal: Schema.NullOr(Schema.String),
         annotations: Schema.Array(Schema.Unknown),
-        tool_calls: Schema.optionalKey(Schema.Array(CalledFunction)),
+        tool_calls: Schema.optionalKey(Schema.Array(Schema.Union([CalledFunction, CalledCustom]))),
         /** In the place of `tool_calls`, where the request has `functions`. */
         function_call: Schema.optionalKey(CalledFunction.fields.function)
       }),
@@ -84,6 +91,11 @@ const FunctionDelta = Schema.Struct({
   arguments: Schema.String
 })
 
+const CustomDelta = Schema.Struct({
+  name: Schema.optionalKey(Schema.String),
+  input: Schema.String
+})
+
 const Delta = Schema.Struct({
   role: Schema.optionalKey(Schema.Literal("assistant")),
   content: Schema.optionalKey(Schema.NullOr(Schema.String)),
@@ -94,8 +106,9 @@ const Delta = Schema.Struct({
       Schema.Struct({
         index: Schema.Int,
         id: Schema.optionalKey(Schema.String),
-        type: Schema.optionalKey(Schema.Literal("function")),
-        function: FunctionDelta
+        type: Schema.optionalKey(Schema.Literals(["function", "custom"])),
+        function: Schema.optionalKey(FunctionDelta),
+        custom: Schema.optionalKey(CustomDelta)
       })
     )
   ),

@@ -2,6 +2,7 @@ import { Schema, SchemaTransformation } from "effect"
 import { expectedStorable, isStorable, storable } from "../../domain/storable.ts"
 import { StorableText } from "../../domain/StorableText.ts"
 import { isAllStorable } from "../CreateResponse.ts"
+import { inSteps } from "../ReadInSteps.ts"
 
 /** Fields that several bodies of the profile have. */
 
@@ -23,6 +24,12 @@ const orNull = ({ ast }: Schema.Top): { readonly expected?: string } => {
 /** Absent and null mean the same. */
 export const maybe = <S extends Schema.Top>(schema: S) =>
   Schema.optional(Schema.NullOr(schema).annotate(orNull(schema)))
+
+/** A list of at most so many. */
+export const few = <S extends Schema.Top>(schema: S, max: number, name: string) =>
+  Schema.Array(inSteps(schema)).check(
+    Schema.isMaxLength(max, { expected: `a list of at most ${max} ${name}` })
+  )
 
 export const between = (minimum: number, maximum: number) => {
   const expected = `a number from ${minimum} to ${maximum}`
