@@ -62,6 +62,8 @@ export interface ToolCall {
   readonly opaque?: Opaque
   /** What the model thought directly before it, behind the text and the call before it. */
   readonly reasoning?: ReadonlyArray<Reasoning>
+  /** Whether the server was offered the tool as one with a text, so that it sees to the grammar itself. */
+  readonly isText?: true
 }
 
 /** Of the id that a client gives a call of one of its functions. */
@@ -115,7 +117,13 @@ export interface ToolSpec {
 export interface TextInput {
   readonly description: string
   /** null where any text will do. */
-  readonly grammar: { readonly syntax: "lark" | "regex"; readonly definition: string } | null
+  readonly grammar: TextGrammar | null
+}
+
+/** What a text is to follow, as a client writes it. */
+export interface TextGrammar {
+  readonly syntax: "lark" | "regex"
+  readonly definition: string
 }
 
 /** A passage of a project's files, and the number that an answer cites it by, as in "[1]". */
@@ -253,6 +261,8 @@ export interface CallText {
   readonly text: string
   /** With the first piece, what the whole call has as `reasoning`. */
   readonly reasoning: ReadonlyArray<Reasoning>
+  /** As of the whole call. */
+  readonly isText?: true
 }
 
 export interface ModelFinish {

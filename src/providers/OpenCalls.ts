@@ -18,6 +18,7 @@ interface OpenCall {
   /** The end of the arguments, which wasn't handed over yet. */
   rest: string
   isBegun: boolean
+  isText: boolean
   /** How often its arguments were read while it was open. */
   checks: number
   /** What was thought before it, behind the text or the call before it. */
@@ -53,6 +54,7 @@ export class OpenCalls {
     call.rest += fragment.arguments
     if (call.first === "") call.first = fragment.arguments.trimStart().charAt(0)
     if (fragment.data !== undefined) call.data = fragment.data
+    if (fragment.isText === true) call.isText = true
     return call.arguments.length > toolArgumentsCharactersMax ? "tool arguments that are too long" : null
   }
 
@@ -68,7 +70,7 @@ export class OpenCalls {
     const reasoning = call.isBegun ? [] : call.reasoning
     call.isBegun = true
     call.rest = carry
-    return { type: "call_text", position: this.ended, name: call.name, text, reasoning }
+    return { type: "call_text", position: this.ended, name: call.name, text, reasoning, ...textMark(call) }
   }
 
   /** The calls before the one of the last fragment that are complete, each once. */
@@ -97,7 +99,8 @@ export class OpenCalls {
       name: call.name,
       arguments: noArguments.test(call.arguments) ? "{}" : call.arguments,
       opaque: { origin: this.origin, data: call.data, ...(isKept(call.id) ? { callId: call.id } : {}) },
-      ...(call.reasoning.length === 0 ? {} : { reasoning: call.reasoning })
+      ...(call.reasoning.length === 0 ? {} : { reasoning: call.reasoning }),
+      ...textMark(call)
     }
   }
 
@@ -120,6 +123,7 @@ export class OpenCalls {
       first: "",
       rest: "",
       isBegun: false,
+      isText: false,
       checks: 0,
       reasoning
     }
@@ -127,6 +131,8 @@ export class OpenCalls {
     return call
   }
 }
+
+const textMark = ({ isText }: OpenCall) => (isText ? ({ isText } as const) : {})
 
 /** How servers write the arguments of a call that has none. */
 const noArguments = /^\s*(null\s*)?$/

@@ -60,6 +60,8 @@ export interface CallFragment {
   readonly arguments: string
   /** What only the server can read of the call, as JSON. */
   readonly data?: string
+  /** Whether the call is one of a tool that the server was offered as one with a text. */
+  readonly isText?: true
 }
 
 /** Reasoning that is complete. */

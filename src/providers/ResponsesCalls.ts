@@ -75,7 +75,7 @@ export const wholeCall = (item: Fields, index: number): AnswerChunk => {
   const { arguments: args = "", input = "", type } = item
   const isCustom = type === "custom_tool_call"
   const call = callOf(item, index, isCustom && Predicate.isString(input) ? argumentsOf(input) : args)
-  return call === null ? notWellFormed : callDelta(call)
+  return call === null ? notWellFormed : callDelta(isCustom ? { ...call, isText: true } : call)
 }
 
 /** Reads the calls of one stream. */
@@ -100,7 +100,7 @@ export const makeReadCalls = () => {
     if (isDone && !isBegun) return wholeCall(item, index)
     begun.add(index)
     const call = callOf(item, index, isDone ? inputEnds : inputBegins)
-    return call === null ? notWellFormed : callDelta(call)
+    return call === null ? notWellFormed : callDelta({ ...call, isText: true })
   }
 
   return {

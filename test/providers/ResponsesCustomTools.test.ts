@@ -107,6 +107,10 @@ describe("tools whose input is a text, in the Responses protocol", () => {
       })
       const bodies = [added + pieces.join("") + done + end, done + end, document]
       for (const body of pieces.length === 0 ? bodies : [...bodies, pieces.join("") + done + end]) {
+        for (const part of read(body)) {
+          if (part.type === "call_text") assert.isTrue(part.isText)
+          if (part.type === "tool_call") assert.isTrue(part.call.isText)
+        }
         const calls = wholeParts(read(body)).flatMap((part) => (part.type === "tool_call" ? [part.call] : []))
         assert.deepStrictEqual(
           calls.map(({ arguments: args, name }) => [name, JSON.parse(args)]),
