@@ -7,7 +7,7 @@ import { type NodeProgram, nodeProgram, type ProcessBounds } from "../confinemen
 import { InvalidRequest, ServerBusy } from "../domain/Errors.ts"
 import { FairPermits } from "../domain/FairPermits.ts"
 import type { UserId } from "../domain/Ids.ts"
-import type { AnswerFormat } from "../domain/ModelCall.ts"
+import type { AnswerFormat, TextGrammar } from "../domain/ModelCall.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { traced } from "../telemetry/traced.ts"
 import type { SchemaAnswer, SchemaTask } from "./schemas/Protocol.ts"
@@ -66,6 +66,12 @@ export class JsonSchemas extends Context.Service<
       schema: JsonSchema,
       text: string
     ) => Effect.Effect<string | null, ServerBusy>
+    /** Where a text doesn't follow a grammar, in words that don't quote it; null if it does, and where that takes too long. */
+    readonly grammarMismatch: (
+      userId: UserId,
+      grammar: TextGrammar,
+      text: string
+    ) => Effect.Effect<string | null, ServerBusy>
     /** What the confinement of the process lacks, each with the remedy. */
     readonly unconfined: Effect.Effect<ReadonlyArray<string>>
   }
@@ -99,7 +105,16 @@ export class JsonSchemas extends Context.Service<
           return answer === null ? "It takes too long, or too much memory, to be checked." : answer.mismatch
         })
 
-        return JsonSchemas.of({ prepare, mismatch, unconfined })
+        const grammarMismatch = Effect.fn("JsonSchemas.grammarMismatch")(function* (
+          userId: UserId,
+          grammar: TextGrammar,
+          text: string
+        ) {
+          const answer = yield* ask(userId, JSON.stringify(grammar), text, true)
+          return answer?.mismatch ?? null
+        })
+
+        return JsonSchemas.of({ prepare, mismatch, grammarMismatch, unconfined })
       })
     )
 
@@ -211,11 +226,11 @@ const makeChecks = Effect.fnUntraced(function* (limits: SchemaLimits) {
 
   yield* Effect.addFinalizer(() => end)
 
-  const ask = Effect.fnUntraced(function* (schema: string, text: string | null) {
+  const ask = Effect.fnUntraced(function* (task: Omit<SchemaTask, "id">) {
     const running = yield* started
     running.answered = Deferred.makeUnsafe()
     // If the process has just ended, its end is the outcome.
-    running.child.send({ id: tasks++, schema, text } satisfies SchemaTask, () => {})
+    running.child.send({ id: tasks++, ...task } satisfies SchemaTask, () => {})
     const outcome = yield* Deferred.await(running.answered).pipe(
       Effect.raceFirst(Effect.as(memoryExceeded(running.child, memoryBytesMax), null)),
       Effect.timeoutOrElse({ duration: Duration.seconds(limits.task), orElse: () => Effect.succeed(null) })
@@ -224,10 +239,15 @@ const makeChecks = Effect.fnUntraced(function* (limits: SchemaLimits) {
     return outcome
   })
 
-  const askInTurn = Effect.fnUntraced(function* (userId: UserId, schema: string, text: string | null) {
+  const askInTurn = Effect.fnUntraced(function* (
+    userId: UserId,
+    schema: string,
+    text: string | null,
+    isGrammar = false
+  ) {
     const turn = yield* permits.acquireWithin(userId, 1, Duration.seconds(limits.queue))
     if (Option.isNone(turn)) return yield* busy()
-    return yield* ask(schema, text).pipe(
+    return yield* ask({ schema, text, isGrammar }).pipe(
       // The process may have ended before it had the task.
       Effect.retry({ times: 1 }),
       // An abandoned task would answer the next one.

@@ -2,8 +2,9 @@
 
 export interface SchemaTask {
   readonly id: number
-  /** JSON. */
+  /** JSON of a JSON Schema, or of a grammar. */
   readonly schema: string
+  readonly isGrammar?: boolean
   /** What is to match it; null if only the schema is to be compiled. */
   readonly text: string | null
 }

@@ -1,6 +1,7 @@
 import { Script } from "node:vm"
 import { removeGlobals } from "../../confinement/removeGlobals.ts"
 import { denyModules } from "./GeneratedCode.ts"
+import { grammarMismatch } from "./Grammars.ts"
 import type { SchemaAnswer, SchemaTask } from "./Protocol.ts"
 import { checkText, problemOf } from "./Validation.ts"
 
@@ -13,10 +14,11 @@ denyModules()
 /** Longer than the service waits: ends a task, and so the process, when the service that asked was killed. */
 const taskMillisMax = 5_000
 
-const answerTo = ({ id, schema, text }: SchemaTask): SchemaAnswer =>
-  text === null
-    ? { id, problem: problemOf(schema), mismatch: null }
-    : { id, problem: null, mismatch: checkText(schema, text) }
+const answerTo = ({ id, isGrammar, schema, text }: SchemaTask): SchemaAnswer => {
+  if (text === null) return { id, problem: problemOf(schema), mismatch: null }
+  const check = isGrammar === true ? grammarMismatch : checkText
+  return { id, problem: null, mismatch: check(schema, text) }
+}
 
 const current: { task: SchemaTask | null } = { task: null }
 const bounded = new Script("parleyTask()")
