@@ -49,11 +49,13 @@ const inChatNames =
     if (!param) return error
     const name =
       chatNames.get(param) ??
-      param.replace(
-        /^input\[(\d+)\](\.output)?/,
-        (_, index: string, output: string | undefined) =>
-          (paths[Number(index)] ?? "messages") + (output === undefined ? "" : ".content")
-      )
+      param
+        .replace(/^(tools\[\d+\])\.format\b/, "$1.custom.format.grammar")
+        .replace(
+          /^input\[(\d+)\](\.output)?/,
+          (_, index: string, output: string | undefined) =>
+            (paths[Number(index)] ?? "messages") + (output === undefined ? "" : ".content")
+        )
     return { ...error, param: name, message: message.replaceAll(`\`${param}\``, `\`${name}\``) }
   }
 

@@ -3,12 +3,20 @@ import type { AnswerOptions, ToolCall, ToolSpec } from "../domain/ModelCall.ts"
 import type { ToolResult } from "../tools/Toolkit.ts"
 import type { RunTool } from "./ToolCalls.ts"
 
+/** Where a text doesn't follow its grammar, in words that don't quote it; null if it does, and where that can't be found out. */
+export type CheckInput = (text: string) => Effect.Effect<string | null>
+
+/** By the names of the functions. */
+type InputChecks = ReadonlyMap<string, CheckInput>
+
 /** What holds for the calls of one answer. */
 export interface CallRules {
   /** The names of the client's own functions, which the client runs. All other names are the service's own. */
   readonly functions: ReadonlySet<string>
   /** Calls that the service runs in all rounds together. */
   readonly ownCallsMax: number
+  /** The checks of functions that stand for tools with a text, by their names, where the text is to follow a grammar. */
+  readonly inputs?: InputChecks
 }
 
 /** Of an answer to a client without functions. */

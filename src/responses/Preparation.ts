@@ -18,6 +18,7 @@ import {
   readInput,
   resolveReferences
 } from "./IncomingInput.ts"
+import { inputChecks } from "./InputCheck.ts"
 import { nextItemId } from "./ItemIds.ts"
 import { JsonSchemas } from "./JsonSchemas.ts"
 import { namingDocument } from "./LongDocument.ts"
@@ -66,7 +67,9 @@ export const makePreparation = Effect.gen(function* () {
 
     const permissions = yield* policy.permissions(caller.plan)
     yield* demand(permissions, paramsOf(request, input, demands))
-    const offer = yield* offerOf(demands, permissions.tools)
+    const { rules, ...offered } = yield* offerOf(demands, permissions.tools)
+    const inputs = yield* inputChecks(demands.functions ?? [], schemas, userId)
+    const offer = { ...offered, rules: { ...rules, inputs } }
     const format = demands.answer?.format
     if (format !== undefined) yield* schemas.prepare(userId, format)
     const memberships = yield* searchedProjects(userId, request, demands)

@@ -1,10 +1,21 @@
 import { Array as Arr, Effect, Option, Scope, Stream } from "effect"
 import { OutputMismatch } from "../domain/Errors.ts"
-import type { FinishReason, ModelFinish, ModelMessage, ModelPart, ToolCall } from "../domain/ModelCall.ts"
+import type { FinishReason, ModelFinish, ModelMessage, ModelPart } from "../domain/ModelCall.ts"
 import { countToolCalls, finishCall, readTextOf } from "./Accounting.ts"
 import { makeAnswerBound, textParts } from "./AnswerBound.ts"
+import {
+  countsOf,
+  type Counts,
+  follow,
+  nothing,
+  over,
+  type State,
+  type Step,
+  type StepEffect
+} from "./AnswerState.ts"
 import type { Attempt } from "./Attempt.ts"
 import { sortCalls } from "./CallRules.ts"
+import { handedOver, handOver } from "./HandedCalls.ts"
 import { jsonIn, repairing } from "./OutputCheck.ts"
 import {
   type Answer,
@@ -23,46 +34,8 @@ import {
   tokensLeft,
   withholdsText
 } from "./Round.ts"
-import { functionParts, type RunningCalls, runCalls, toolRoundsMax } from "./ToolCalls.ts"
+import { runCalls, toolRoundsMax } from "./ToolCalls.ts"
 import { shownCall, unshown, withBegun } from "./WrittenCalls.ts"
-
-/** What is counted over all rounds of an answer. */
-interface Counts {
-  readonly rounds: number
-  /** Whether a token limit leaves the answer less room than the request asked for. */
-  readonly isLimited: boolean
-  /** Whether the text was written a second time because it didn't pass the check. */
-  readonly isRepaired: boolean
-}
-
-/** An answer between two pulls. */
-type State = Counts &
-  (
-    | { readonly at: "calling"; readonly attempt: Attempt; readonly call: Opening }
-    | { readonly at: "writing"; readonly round: Round }
-    /** The round's last text has been handed over, and nothing of what follows its end. */
-    | { readonly at: "ending"; readonly round: Round; readonly end: ModelFinish }
-    | {
-        readonly at: "running"
-        readonly round: Round
-        readonly running: RunningCalls
-        /** The calls of the same round that the client is to run. */
-        readonly functions: ReadonlyArray<ToolCall>
-      }
-    | { readonly at: "over" }
-  )
-
-type Step = readonly [parts: ReadonlyArray<GenerationPart>, next: State]
-type StepEffect = Effect.Effect<Step, GenerationError>
-
-const nothing: ReadonlyArray<GenerationPart> = []
-
-const countsOf = ({ isLimited, isRepaired, rounds }: State): Counts => ({ rounds, isLimited, isRepaired })
-
-const over = (state: State, parts: ReadonlyArray<GenerationPart>): Step => [
-  parts,
-  { ...countsOf(state), at: "over" }
-]
 
 const ownCallsLeft = ({ meter, rules }: Answer, { rounds }: Counts): number =>
   rounds > toolRoundsMax ? 0 : rules.ownCallsMax - meter.toolCalls
@@ -72,10 +45,11 @@ type ShownPart = Extract<ModelPart, { readonly type: "text" | "reasoning" | "rea
 /** Of the parts, what may be shown while the model goes on. */
 const shownOf = (
   answer: Answer,
+  { rewritten }: State,
   round: Round,
   parts: ReadonlyArray<ModelPart>
 ): ReadonlyArray<GenerationPart> => {
-  const isTextShown = !withholdsText(answer)
+  const isTextShown = !withholdsText(answer) && rewritten === null
   const isShown = (part: ModelPart): part is ShownPart =>
     part.type === "text" ? isTextShown : part.type === "reasoning" || part.type === "reasoning_text"
   if (parts.every(isShown)) return parts
@@ -87,8 +61,17 @@ const finishPart = ({ meter }: Answer, state: State, round: Round, reason: Finis
   return { type: "finish", reason: endOf(reason, isLimited), usage: meter.usage }
 }
 
-/** What comes next of an answer. */
+/** What comes next of an answer. Where calls can't be written again, they stand as they are. */
 const step = (answer: Answer, state: State): StepEffect => {
+  const { rewritten } = state
+  return rewritten === null
+    ? nextStep(answer, state)
+    : Effect.catchTag(nextStep(answer, state), "ModelFailure", () =>
+        Effect.succeed(over(state, handedOver(answer, rewritten)))
+      )
+}
+
+const nextStep = (answer: Answer, state: State): StepEffect => {
   switch (state.at) {
     case "calling":
       return Effect.raceFirst(
@@ -123,7 +106,15 @@ const begin = (answer: Answer, state: State, attempt: Attempt, call: OpenCall): 
   const writing: Extract<State, { at: "writing" }> = {
     ...countsOf(state),
     at: "writing",
-    round: { attempt, call, bound, toolCalls: [], callsId: null, begun: new Map(), reasoning: [] }
+    round: {
+      attempt,
+      call,
+      bound,
+      toolCalls: [],
+      callsId: state.rewritten?.callsId ?? null,
+      begun: new Map(),
+      reasoning: []
+    }
   }
   return receive(answer, writing, writing.round, call.first, true)
 }
@@ -137,7 +128,7 @@ const receive = (
   isFirst = false
 ): StepEffect =>
   round.bound.passes(parts)
-    ? Effect.succeed([shownOf(answer, round, parts), state])
+    ? Effect.succeed([shownOf(answer, state, round, parts), state])
     : Effect.flatMap(round.bound.admit(parts), (admitted) => take(answer, state, round, admitted, isFirst))
 
 /** The round with the calls and the reasoning of further parts. */
@@ -163,7 +154,7 @@ const take = (
 ): StepEffect => {
   const end = parts.find((part) => part.type === "finish")
   const round = added(answer, before, parts)
-  const texts = shownOf(answer, round, parts)
+  const texts = shownOf(answer, state, round, parts)
   // Before the call is closed, or it would be recorded as cancelled.
   if (end !== undefined) round.call.finished(end.reason, end.usage)
   if (!offersTools(answer) && round.toolCalls.length > 0) {
@@ -186,12 +177,15 @@ const conclude = (answer: Answer, state: State, round: Round, end: ModelFinish):
     // The rest of the server's stream doesn't matter, and tools may take long.
     yield* round.call.close
     finishCall(meter, yield* roundUsage(round, end))
-    if (end.reason !== "tool_calls") return yield* settle(answer, state, round, end)
     const { options } = round.attempt.request
-    const { functions, own } = sortCalls(round.toolCalls, rules, options, ownCallsLeft(answer, state))
+    const calls = end.reason === "tool_calls" ? round.toolCalls : []
+    const { functions, own } = sortCalls(calls, rules, options, ownCallsLeft(answer, state))
+    const { rewritten } = state
+    if (rewritten !== null) return over(state, handedOver(answer, rewritten, unshown(round, functions)))
     if (!Arr.isReadonlyArrayNonEmpty(own)) {
-      if (functions.length === 0) return yield* settle(answer, state, round, end)
-      return over(state, handedOver(answer, round, functions))
+      return yield* functions.length === 0
+        ? settle(answer, state, round, end)
+        : handOver(answer, state, round, functions)
     }
     if (functions.length === 0 && tokensLeft(answer) <= 0)
       return over(state, [finishPart(answer, state, round, "length")])
@@ -204,21 +198,11 @@ const conclude = (answer: Answer, state: State, round: Round, end: ModelFinish):
     return [running.begun, { ...countsOf(state), at: "running", round: next, running, functions }]
   })
 
-/** Ends the answer with the calls that the client runs. What was shown of them is not shown again. */
-const handedOver = (
-  { meter, nextItemId }: Answer,
-  round: Round,
-  functions: ReadonlyArray<ToolCall>
-): ReadonlyArray<GenerationPart> => [
-  ...functionParts(unshown(round, functions), round.callsId ?? nextItemId(), nextItemId),
-  { type: "finish", reason: "tool_calls", usage: meter.usage }
-]
-
 /** All calls of a round have ended. */
 const afterCalls = (answer: Answer, state: Extract<State, { at: "running" }>): StepEffect => {
   const { functions, round, running } = state
   return functions.length > 0
-    ? Effect.succeed(over(state, handedOver(answer, round, functions)))
+    ? handOver(answer, state, round, functions)
     : followResults(answer, state, round, running.messages())
 }
 
@@ -256,22 +240,6 @@ const followResults = (
   return follow(answer, state, next, cut)
 }
 
-/** Begins the next round, of which nothing has come yet. */
-const follow = (answer: Answer, state: State, next: Attempt, orNoRoom: StepEffect): StepEffect => {
-  const { maxOutputTokens } = next.request
-  if (maxOutputTokens < 1) return orNoRoom
-  return Effect.flatMap(answer.budget.nextRound(next.promptTokens, maxOutputTokens), (allowed) => {
-    if (allowed < 1) return orNoRoom
-    const attempt = { ...next, request: { ...next.request, maxOutputTokens: allowed } }
-    const counts: Counts = {
-      rounds: state.rounds + 1,
-      isLimited: state.isLimited || allowed < maxOutputTokens,
-      isRepaired: state.isRepaired
-    }
-    return Effect.succeed<Step>([nothing, { ...counts, at: "calling", attempt, call: answer.open(attempt) }])
-  })
-}
-
 /**
  * All parts of an answer, over as many rounds as its tool calls need: the model writes, its calls are run, and it goes on with
  * their results. Calls of the client's functions end it. A text that the client wants in a form is checked, and written again once
@@ -279,7 +247,7 @@ const follow = (answer: Answer, state: State, next: Attempt, orNoRoom: StepEffec
  */
 export const roundsOf = (answer: Answer, call: Opening): Stream.Stream<GenerationPart, GenerationError> => {
   const { attempt } = answer
-  const counts: Counts = { rounds: 1, isLimited: attempt.isLimited, isRepaired: false }
+  const counts: Counts = { rounds: 1, isLimited: attempt.isLimited, isRepaired: false, rewritten: null }
   return Stream.paginate<State, GenerationPart, GenerationError>(
     { ...counts, at: "calling", attempt, call },
     (state) =>

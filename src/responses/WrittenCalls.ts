@@ -1,20 +1,38 @@
 import type { CallText, ModelPart, ToolCall } from "../domain/ModelCall.ts"
+import { isCheckedCall } from "./InputCheck.ts"
 import { type Answer, type GenerationPart, offersTools, type Round } from "./Round.ts"
 import { functionPart } from "./ToolCalls.ts"
 
 /** The calls of the client's functions, whose arguments are shown as the model writes them. */
 
-/** Whether a call counts if the model ends it, and the client runs it. The same holds for whole calls in `sortCalls`. */
-const isFunction = ({ attempt, rules }: Answer, { name, position }: CallText): boolean => {
+/**
+ * Whether a call counts if the model ends it, and the client runs it. The same holds for whole calls in `sortCalls`. One that is to be
+ * checked is shown when it is whole.
+ */
+const isFunction = ({ attempt, rules }: Answer, part: CallText): boolean => {
   const { parallelToolCalls, toolChoice } = attempt.request.options ?? {}
-  return rules.functions.has(name) && toolChoice !== "none" && (parallelToolCalls !== false || position === 0)
+  return (
+    rules.functions.has(part.name) &&
+    toolChoice !== "none" &&
+    (parallelToolCalls !== false || part.position === 0) &&
+    !isCheckedCall(rules, part)
+  )
 }
 
 /** The round with an item for each call of which the parts have the first piece. */
 export const withBegun = (answer: Answer, round: Round, parts: ReadonlyArray<ModelPart>): Round => {
   if (!offersTools(answer)) return round
+  const whole = [
+    ...round.toolCalls,
+    ...parts.flatMap((part) => (part.type === "tool_call" ? [part.call] : []))
+  ]
+  // Those behind one that is to be checked wait for it, because a client may run them in their order.
+  const held = whole.findIndex((call) => isCheckedCall(answer.rules, call))
   const positions = parts.flatMap((part) =>
-    part.type === "call_text" && !round.begun.has(part.position) && isFunction(answer, part)
+    part.type === "call_text" &&
+    (held < 0 || part.position < held) &&
+    !round.begun.has(part.position) &&
+    isFunction(answer, part)
       ? [part.position]
       : []
   )

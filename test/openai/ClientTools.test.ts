@@ -54,7 +54,7 @@ const offered = Effect.map(lastAsked, ({ tools }) => tools.map(({ name }) => nam
 
 const parameters = { type: "object", properties: { id: { type: "string" } } }
 const weather = { type: "function", name: "weather", parameters }
-const grammar = { type: "grammar", syntax: "lark", definition: 'start: "x"+' }
+const grammar = { type: "grammar", syntax: "lark", definition: 'start: "*** Begin\\n" /.+/ "\\n"' }
 const tools = [
   weather,
   {

@@ -1,0 +1,218 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect, Schema, Stream } from "effect"
+import { ResponseResource } from "../../src/api/openai/ResponseResource.ts"
+import { ModelFailure } from "../../src/domain/Errors.ts"
+import type { ModelPart } from "../../src/domain/ModelCall.ts"
+import { says, ScriptedModel, scriptedUsage } from "../support/ScriptedModel.ts"
+import { TestApp } from "../support/TestApp.ts"
+import { call, errorOf } from "../support/Wire.ts"
+import { chunksIn, foldChunks } from "./chatChunks.ts"
+import { framesIn } from "./frames.ts"
+import { assertProfileGrammar } from "./ProfileGrammar.ts"
+
+const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(ResponseResource))
+
+const post = Effect.fnUntraced(function* (body: object, path = "responses") {
+  const { alice, url } = yield* TestApp
+  return yield* call(`${url}/openai/v1/${path}`, { key: alice.key, body })
+})
+
+const definition = 'start: "add " /\\w+/ | "remove " /\\w+/'
+const custom = (name: string, syntax: string, text: string) => ({
+  type: "custom",
+  name,
+  format: { type: "grammar", syntax, definition: text }
+})
+const tools = [
+  custom("edit", "lark", definition),
+  custom("date", "regex", String.raw`\d{4}-\d\d`),
+  custom("loose", "lark", "%declare X\nstart: X"),
+  { type: "custom", name: "note" }
+]
+
+/** A round that calls these, each in pieces of four characters. */
+const calls = (given: ReadonlyArray<readonly [name: string, input: string]>, isText?: true) => {
+  const mark = isText === undefined ? {} : { isText }
+  const parts = given.flatMap(([name, input], position): ReadonlyArray<ModelPart> => {
+    const args = JSON.stringify({ input })
+    return [
+      ...(args.match(/.{1,4}/gsu) ?? []).map((text) => ({
+        type: "call_text" as const,
+        position,
+        name,
+        text,
+        reasoning: [],
+        ...mark
+      })),
+      { type: "tool_call", call: { id: `c${position}`, name, arguments: args, ...mark } }
+    ]
+  })
+  return Stream.fromIterable<ModelPart>([
+    ...parts,
+    { type: "finish", reason: "tool_calls", usage: scriptedUsage }
+  ])
+}
+
+const prepared = Effect.gen(function* () {
+  const model = yield* ScriptedModel
+  yield* model.change({ tools: true, contextWindow: 100_000 })
+  return { model, before: (yield* model.asked).length }
+})
+
+/** The requests since then. */
+const askedSince = (before: number) =>
+  Effect.flatMap(ScriptedModel, ({ asked }) => Effect.map(asked, (all) => all.slice(before)))
+
+const streamed = Effect.gen(function* () {
+  const reply = yield* post({ input: "Go", tools, stream: true })
+  const frames = framesIn(reply.text)
+  const { whole } = assertProfileGrammar(frames)
+  const pieces = frames.flatMap((event) =>
+    event.type === "response.custom_tool_call_input.delta" ? [event.delta] : []
+  )
+  return { pieces, output: inputsOf(whole?.output ?? []) }
+})
+
+const inputsOf = (output: ResponseResource["output"]) =>
+  output.flatMap((item) => (item.type === "custom_tool_call" ? [[item.name, item.input]] : []))
+
+layer(TestApp.layer(), { excludeTestServices: true })("a text that is to follow a grammar", (it) => {
+  it.effect("is shown in one piece if it does, and others as they are written", () =>
+    Effect.gen(function* () {
+      const { before, model } = yield* prepared
+      yield* model.next(calls([["edit", "add something"]]))
+      assert.deepStrictEqual(yield* streamed, {
+        pieces: ["add something"],
+        output: [["edit", "add something"]]
+      })
+      assert.lengthOf(yield* askedSince(before), 1)
+      for (const name of ["note", "loose"]) {
+        yield* model.next(calls([[name, "anything at all"]]))
+        const { output, pieces } = yield* streamed
+        assert.deepStrictEqual(output, [[name, "anything at all"]])
+        assert.isAbove(pieces.length, 2)
+      }
+    })
+  )
+
+  it.effect("is written again if it doesn't, with the place in words", () =>
+    Effect.gen(function* () {
+      const { before, model } = yield* prepared
+      yield* model.next(calls([["edit", "delete x"]]), calls([["edit", "remove x"]]))
+      assert.deepStrictEqual(yield* streamed, { pieces: ["remove x"], output: [["edit", "remove x"]] })
+      const [, again] = yield* askedSince(before)
+      assert.deepStrictEqual(
+        again?.request.tools.map(({ name }) => name),
+        ["edit"]
+      )
+      const last = again?.request.messages.at(-1)
+      assert.strictEqual(last?.role, "tool")
+      assert.include(last?.text ?? "", 'At line 1, column 1 one of these is expected: "add " "remove "')
+      // Both rounds count.
+      yield* model.next(calls([["date", "2026"]]), calls([["date", "2026-11"]]))
+      const whole = yield* decode((yield* post({ input: "Go", tools })).text)
+      assert.deepStrictEqual(inputsOf(whole.output), [["date", "2026-11"]])
+      assert.strictEqual(whole.usage?.output_tokens, 2 * scriptedUsage.outputTokens)
+    })
+  )
+
+  it.effect("stays what it is if the model doesn't write a better one", () =>
+    Effect.gen(function* () {
+      const { model } = yield* prepared
+      const failed = new ModelFailure({ reason: "bad_request", detail: "", provider: "p", model: "m" })
+      const cases = [
+        [calls([["edit", "still wrong"]]), "still wrong"],
+        [says("I can't."), "delete x"],
+        [Stream.fail(failed), "delete x"]
+      ] as const
+      for (const [second, expected] of cases) {
+        yield* model.next(calls([["edit", "delete x"]]), second)
+        const reply = yield* post({ input: "Go", tools })
+        const { output, output_text } = yield* decode(reply.text)
+        assert.deepStrictEqual(inputsOf(output), [["edit", expected]])
+        assert.strictEqual(output_text, "")
+      }
+    })
+  )
+
+  it.effect("is written again alone: all calls of its round stay in their order, and are one round", () =>
+    Effect.gen(function* () {
+      const { before, model } = yield* prepared
+      yield* model.next(
+        calls([
+          ["note", "a note"],
+          ["edit", "delete x"],
+          ["date", "2026-11"],
+          ["note", "another"]
+        ]),
+        calls([["edit", "add x"]])
+      )
+      const first = yield* decode((yield* post({ input: "Go", tools })).text)
+      assert.deepStrictEqual(inputsOf(first.output), [
+        ["note", "a note"],
+        ["edit", "add x"],
+        ["date", "2026-11"],
+        ["note", "another"]
+      ])
+      yield* model.next(says("Done."))
+      const input = first.output.flatMap((item) =>
+        item.type === "custom_tool_call"
+          ? [{ type: "custom_tool_call_output", call_id: item.call_id, output: item.name }]
+          : []
+      )
+      const next = yield* post({ previous_response_id: first.id, input, tools })
+      assert.strictEqual(next.status, 200, next.text)
+      const { messages } = (yield* askedSince(before)).at(-1)!.request
+      assert.deepStrictEqual(
+        messages.flatMap((one) => (one.role === "assistant" ? [one.toolCalls.length] : [])),
+        [4]
+      )
+    })
+  )
+
+  it.effect("isn't checked where the server was given the grammar", () =>
+    Effect.gen(function* () {
+      const { before, model } = yield* prepared
+      yield* model.next(calls([["edit", "delete x"]], true))
+      const { output, pieces } = yield* streamed
+      assert.deepStrictEqual(output, [["edit", "delete x"]])
+      assert.isAbove(pieces.length, 1)
+      assert.lengthOf(yield* askedSince(before), 1)
+    })
+  )
+
+  it.effect("is checked in a chat, too", () =>
+    Effect.gen(function* () {
+      const { model } = yield* prepared
+      yield* model.next(calls([["edit", "delete x"]]), calls([["edit", "remove x"]]))
+      const grammar = { syntax: "lark", definition }
+      const chatTools = [{ type: "custom", custom: { name: "edit", format: { type: "grammar", grammar } } }]
+      const body = { messages: [{ role: "user", content: "Go" }], tools: chatTools, stream: true }
+      const folded = foldChunks(chunksIn((yield* post(body, "chat/completions")).text))
+      assert.deepStrictEqual(
+        folded.calls.map((one) => one.type === "custom" && one.custom),
+        [{ name: "edit", input: "remove x" }]
+      )
+    })
+  )
+
+  it.effect("has a grammar that can be used, or the request is refused by the name of its field", () =>
+    Effect.gen(function* () {
+      yield* prepared
+      const broken = custom("edit", "lark", "start: x")
+      const reply = yield* post({ input: "Go", tools: [tools[3], broken] })
+      const error = errorOf(reply, 400)
+      assert.strictEqual(error.param, "tools[1].format.definition")
+      assert.include(error.message, "x is not defined")
+      const nested = { type: "namespace", name: "n", tools: [custom("edit", "regex", "(")] }
+      const inside = errorOf(yield* post({ input: "Go", tools: [nested] }), 400)
+      assert.strictEqual(inside.param, "tools[0].tools[0].format.definition")
+      const grammar = { syntax: "lark", definition: "start: x" }
+      const chatTools = [{ type: "custom", custom: { name: "edit", format: { type: "grammar", grammar } } }]
+      const messages = [{ role: "user", content: "Go" }]
+      const inChat = errorOf(yield* post({ messages, tools: chatTools }, "chat/completions"), 400)
+      assert.strictEqual(inChat.param, "tools[0].custom.format.grammar.definition")
+      assert.include(inChat.message, "`tools[0].custom.format.grammar.definition`")
+    })
+  )
+})
