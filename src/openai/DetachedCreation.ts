@@ -81,9 +81,8 @@ export const makeCreate = Effect.fnUntraced(function* ({ isDeleted, show, stream
   /** The job of a request; one whose response was deleted is none any more. */
   const submit = Effect.fnUntraced(function* (body: CreateBody, key: string | null) {
     // A reader of the job may see it without its input, which may add tools.
-    const { tools } = body
     const all = toolsOf(body)
-    const whole = all === tools || all.length === 0 ? body : { ...body, tools: all }
+    const whole = all.length === 0 ? body : { ...body, tools: all }
     const asked = { kind: "profile", request: yield* Effect.orDie(encodeBody(whole)) } as const
     const isBackground = body.background === true
     const job = yield* background.submit(asked, isBackground, key)

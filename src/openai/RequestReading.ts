@@ -10,7 +10,15 @@ import { entriesOf, unservedIn } from "./ItemReading.ts"
 import type { Shown, View } from "./ItemRendering.ts"
 import { logprobsInclude } from "./Logprobs.ts"
 import { sealingOnce, type UserSealing } from "./Sealing.ts"
-import { chosenTools, fileSearchOf, hasWebSearch, type Tools, toolsOf, unservedTools } from "./ToolReading.ts"
+import {
+  chosenTools,
+  fileSearchOf,
+  hasWebSearch,
+  placeInRequest,
+  type Tools,
+  toolsOf,
+  unservedTools
+} from "./ToolReading.ts"
 
 /** From the body of a request to what the core understands, and to what its response repeats. */
 
@@ -67,13 +75,24 @@ export const namedModel = ({ model }: Pick<CreateBody, "model">): string | null 
 
 const demandsOf = (body: CreateBody, tools: Tools): Demands => {
   const { functions, ownTools, toolChoice } = chosenTools(body, tools)
+  const place = placeInRequest(body)
+  const fileSearch = fileSearchOf(tools)
   return {
     ...given({
       model: namedModel(body),
-      functions: functions.length === 0 ? null : functions,
+      functions:
+        functions.length === 0
+          ? null
+          : functions.map(({ param, ...spec }) => ({
+              ...spec,
+              ...(param === undefined ? {} : { param: place(param) })
+            })),
       cacheKey: body.prompt_cache_key,
       maxToolCalls: body.max_tool_calls,
-      fileSearch: fileSearchOf(tools),
+      fileSearch: fileSearch && {
+        ...fileSearch,
+        projects: fileSearch.projects.map(({ id, param }) => ({ id, param: place(param) }))
+      },
       ownTools
     }),
     answer: answerOptions(body, toolChoice),
@@ -189,7 +208,7 @@ export const readRequest = Effect.fnUntraced(function* (body: CreateBody, sealin
     unused: [
       ...unreadableIn(body, request),
       ...(typeof input === "string" ? [] : unservedIn(input)),
-      ...unservedTools(tools),
+      ...unservedTools(tools).map(placeInRequest(body)),
       ...ignoredHints(body)
     ]
   } satisfies ReadRequest

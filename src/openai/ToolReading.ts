@@ -13,26 +13,50 @@ export const isWebSearch = (type: string): boolean => webSearchTypes.some((known
 export const hasWebSearch = (tools: ReadonlyArray<{ readonly type: string }>): boolean =>
   tools.some(({ type }) => isWebSearch(type))
 
+type WithTools = Pick<CreateBody, "input" | "tools">
+
+interface PlacedTool {
+  readonly tool: Tool
+  /** Where the request has it. */
+  readonly place: string
+}
+
+const placed = (tools: Tools, list: string): ReadonlyArray<PlacedTool> =>
+  tools.map((tool, index) => ({ tool, place: `${list}[${index}]` }))
+
 /** All tools of a request, with those that its input adds. */
-export const toolsOf = ({ input, tools }: Pick<CreateBody, "input" | "tools">): Tools => {
+const placedTools = ({ input, tools }: WithTools): ReadonlyArray<PlacedTool> => {
+  const given = placed(tools ?? [], "tools")
   const added =
     typeof input === "string"
       ? []
-      : input.flatMap((item) =>
-          item.type === "additional_tools" || item.type === "tool_search_output" ? item.tools : []
+      : input.flatMap((item, index) =>
+          item.type === "additional_tools" || item.type === "tool_search_output"
+            ? placed(item.tools, `input[${index}].tools`)
+            : []
         )
-  if (added.length === 0) return tools ?? []
-  const all = [...(tools ?? []), ...added]
+  if (added.length === 0) return given
+  const all = [...given, ...added]
   // A client may add a tool again.
-  const last = new Map(clientTools(all).map(({ spec }) => [spec.name, spec.param]))
+  const last = new Map(clientTools(all.map(({ tool }) => tool)).map(({ spec }) => [spec.name, spec.param]))
   const isLast = (spec: ToolSpec) => last.get(spec.name) === spec.param
-  return all.flatMap((tool, index) => {
+  return all.flatMap(({ place, tool }, index) => {
     const own = clientTools([tool], "tools", index)
-    if (own.every(({ spec }) => isLast(spec))) return [tool]
+    if (own.every(({ spec }) => isLast(spec))) return [{ tool, place }]
     if (tool.type !== "namespace") return []
-    const members = tool.tools.filter((_, at) => own.some(({ spec }, place) => place === at && isLast(spec)))
-    return members.length === 0 ? [] : [{ ...tool, tools: members }]
+    const members = tool.tools.filter((_, at) => own.some(({ spec }, one) => one === at && isLast(spec)))
+    return members.length === 0 ? [] : [{ tool: { ...tool, tools: members }, place }]
   })
+}
+
+export const toolsOf = (body: WithTools): Tools => placedTools(body).map(({ tool }) => tool)
+
+const placeInAll = /^tools\[(\d+)\]/
+
+/** Where the request has what a path names that begins with a place among all its tools. */
+export const placeInRequest = (body: WithTools): ((param: string) => string) => {
+  const places = placedTools(body).map(({ place }) => place)
+  return (param) => param.replace(placeInAll, (all, index) => places[Number(index)] ?? all)
 }
 
 const noTools: ReadonlySet<ToolName> = new Set<ToolName>()

@@ -221,6 +221,21 @@ layer(TestApp.layer(), { excludeTestServices: true })("tools that a client runs"
           ]
         )
 
+        const { tools: specs } = yield* lastAsked
+        assert.deepStrictEqual(
+          specs.map(({ param }) => param),
+          ["input[1].tools[0].parameters", "input[1].tools[1].parameters"]
+        )
+        yield* answering
+        const unserved = yield* post({
+          input: [
+            { role: "user", content: "Go" },
+            { type: "additional_tools", tools: [weather, { type: "mcp", server_label: "x" }] }
+          ],
+          tools: [weather]
+        })
+        assert.strictEqual(unserved.headers.get("x-ignored-fields"), "input[1].tools[1]")
+
         const named = (name: string) => ({ ...weather, name })
         const found = (...names: ReadonlyArray<string>) => ({
           type: "tool_search_output",
