@@ -6,6 +6,7 @@ const serviceRooms = [
   "conversations",
   "files",
   "retrieval",
+  "projects",
   "providers",
   "routing",
   "tools"
@@ -31,11 +32,13 @@ const arrows: Readonly<Record<string, ReadonlyArray<string>>> = {
   ...Object.fromEntries(serviceRooms.map((room) => [room, belowServices])),
   // An account belongs to an organization, whose plan and license bound it.
   auth: [...belowServices, "plans"],
+  // The files of a project are indexed.
+  projects: [...belowServices, "retrieval"],
   // A candidate is a model of a provider.
   routing: [...belowServices, "providers"],
   responses: [...belowServices, "api", ...serviceRooms],
   // Deletion and export reach into every room that keeps something of a user.
-  erasure: [...belowServices, "plans", "auth", "usage", "conversations", "files", "retrieval"],
+  erasure: [...belowServices, "plans", "auth", "usage", "conversations", "files", "projects"],
   // Its archives hold what the store of files holds.
   backup: [...belowServices, "postgres", "files"],
   http: belowHttp,

@@ -1,7 +1,7 @@
 import { Brand, type DateTime, Schema } from "effect"
 import { AccountName, expected, type Role } from "./Account.ts"
 import type { FileAttributes } from "./FileAttributes.ts"
-import { type FileBatchId, type FileId, type OrganizationId, ProjectId, type UserId } from "./Ids.ts"
+import { type FileBatchId, FileId, type OrganizationId, ProjectId, type UserId } from "./Ids.ts"
 
 const isId = Schema.is(ProjectId)
 
@@ -43,6 +43,10 @@ export interface ProjectMember {
   readonly role: ProjectRole
   readonly addedAt: DateTime.Utc
 }
+
+/** Names a file of a project. */
+export const CorpusKey = Schema.Struct({ projectId: ProjectId, fileId: FileId })
+export type CorpusKey = typeof CorpusKey.Type
 
 /** A file as a part of a project. */
 export interface CorpusFile {

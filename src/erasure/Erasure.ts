@@ -18,8 +18,8 @@ import {
 } from "../domain/Errors.ts"
 import type { ProjectId, UserId } from "../domain/Ids.ts"
 import { FileStore } from "../files/FileStore.ts"
-import type { UserHolding } from "../retrieval/ProjectDeletion.ts"
-import { Projects } from "../retrieval/Projects.ts"
+import type { UserHolding } from "../projects/ProjectErasure.ts"
+import { Projects } from "../projects/Projects.ts"
 import { Usage } from "../usage/Usage.ts"
 
 /** How long a deletion waits for what is erased in the background. */

@@ -9,7 +9,7 @@ import type {
 import type { UserId } from "../domain/Ids.ts"
 import type { CorpusFile, ProjectMember } from "../domain/Project.ts"
 import type { FileTextPart } from "../files/FileTexts.ts"
-import type { ReadableProject } from "../retrieval/ReadableProjects.ts"
+import type { ReadableProject } from "../projects/OwnProjects.ts"
 import type { Explained } from "../retrieval/search/Searching.ts"
 
 const millis = DateTime.toEpochMillis

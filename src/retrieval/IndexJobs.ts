@@ -1,11 +1,11 @@
 import { Cause, Duration, Effect, Schedule, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { FileId, ProjectId } from "../domain/Ids.ts"
+import { CorpusKey } from "../domain/Project.ts"
 import { makeJobQueue } from "../sql/JobQueue.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { firstId } from "../sql/Paging.ts"
 import { rowAs } from "../sql/rows.ts"
-import { CorpusKey } from "./ProjectTable.ts"
 import { Retrieval } from "./Retrieval.ts"
 import { jobsTable } from "./vectors/EmbeddingJobs.ts"
 

@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer, Schema } from "effect"
 import { ResponseResource } from "../../src/api/openai/ResponseResource.ts"
-import { Projects } from "../../src/retrieval/Projects.ts"
+import { Projects } from "../../src/projects/Projects.ts"
 import { catalogApp, catalogConfig } from "../support/CatalogApp.ts"
 import { makeMockModelServer, type MockModelServer } from "../support/MockModelServer.ts"
 import { TestApp } from "../support/TestApp.ts"

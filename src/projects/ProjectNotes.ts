@@ -1,7 +1,7 @@
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { makeAuditRecorder } from "../../audit/AuditRecorder.ts"
-import type { Page } from "../../domain/Account.ts"
+import { makeAuditRecorder } from "../audit/AuditRecorder.ts"
+import type { Page } from "../domain/Account.ts"
 import {
   type DatabaseUnavailable,
   type EndpointForbidden,
@@ -13,24 +13,18 @@ import {
   type ProjectExists,
   ProjectNotFound,
   type TooManyProjects
-} from "../../domain/Errors.ts"
-import type { FileAttributes } from "../../domain/FileAttributes.ts"
-import type { FileBatchId, FileId, ProjectId, UserId } from "../../domain/Ids.ts"
-import type {
-  CorpusFile,
-  CorpusStatus,
-  FileBatch,
-  FileToAdd,
-  ProjectMembership
-} from "../../domain/Project.ts"
-import { orUnavailable } from "../../sql/orUnavailable.ts"
-import type { Stretch } from "../../sql/Paging.ts"
-import { MemberProjects } from "../MemberProjects.ts"
-import { entryOf } from "../ProjectChanges.ts"
-import type { Projects } from "../Projects.ts"
-import { makeCorpusTable, makeProjectTable } from "../ProjectTable.ts"
+} from "../domain/Errors.ts"
+import type { FileAttributes } from "../domain/FileAttributes.ts"
+import type { FileBatchId, FileId, ProjectId, UserId } from "../domain/Ids.ts"
+import type { CorpusFile, CorpusStatus, FileBatch, FileToAdd, ProjectMembership } from "../domain/Project.ts"
+import { orUnavailable } from "../sql/orUnavailable.ts"
+import type { Stretch } from "../sql/Paging.ts"
 import { makeFileBatches } from "./FileBatches.ts"
+import { MemberProjects } from "./MemberProjects.ts"
 import { makeNotedFiles } from "./NotedFiles.ts"
+import { entryOf } from "./ProjectFiles.ts"
+import type { Projects } from "./Projects.ts"
+import { makeCorpusTable, makeProjectTable } from "./ProjectTable.ts"
 
 type Forbidden = ProjectNotFound | NotProjectMember | DatabaseUnavailable
 
@@ -103,7 +97,7 @@ export class ProjectNotes extends Context.Service<
       id: FileBatchId
     ) => Effect.Effect<FileBatch, FileBatchNotFound | NotProjectOwner | Forbidden>
   }
->()("parley/retrieval/notes/ProjectNotes") {
+>()("parley/projects/ProjectNotes") {
   static readonly layer: Layer.Layer<ProjectNotes, never, MemberProjects | Projects | SqlClient.SqlClient> =
     Layer.effect(
       ProjectNotes,

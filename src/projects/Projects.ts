@@ -17,17 +17,17 @@ import {
 } from "../domain/Errors.ts"
 import type { FileId, OrganizationId, ProjectId, UserId } from "../domain/Ids.ts"
 import type { CorpusFile, CorpusStatus, Project, ProjectMember, ProjectRole } from "../domain/Project.ts"
+import type { Retrieval } from "../retrieval/Retrieval.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { pageOf } from "../sql/Paging.ts"
-import { makeProjectChanges, requireUser } from "./ProjectChanges.ts"
 import {
   makeProjectDeletion,
   makeUserProjects,
   type UserHolding,
   type UserMembership
-} from "./ProjectDeletion.ts"
+} from "./ProjectErasure.ts"
+import { makeProjectChanges, requireUser } from "./ProjectFiles.ts"
 import { makeCorpusTable, makeProjectTable } from "./ProjectTable.ts"
-import type { Retrieval } from "./Retrieval.ts"
 
 /**
  * Projects, their members and their files, for the operator. Members and files come from the project's organization only.
@@ -126,7 +126,7 @@ export class Projects extends Context.Service<
     /** Ends every membership of a user. */
     readonly removeUser: (id: UserId) => Effect.Effect<void, DatabaseUnavailable>
   }
->()("parley/retrieval/Projects") {
+>()("parley/projects/Projects") {
   static readonly layer: Layer.Layer<Projects, never, Retrieval | SqlClient.SqlClient> = Layer.effect(
     Projects,
     Effect.gen(function* () {

@@ -53,7 +53,7 @@ export class ReadableProjects extends Context.Service<
       membership: ProjectMembership
     ) => Effect.Effect<ReadableProject, ProjectNotFound | DatabaseUnavailable>
   }
->()("parley/retrieval/ReadableProjects") {
+>()("parley/projects/ReadableProjects") {
   static readonly layer = Layer.effect(
     ReadableProjects,
     Effect.gen(function* () {

@@ -6,7 +6,7 @@ import { type OrganizationId, ProjectId, type UserId } from "../domain/Ids.ts"
 import { ProjectRole } from "../domain/Project.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowsAs } from "../sql/rows.ts"
-import { entryOf, makeProjectChanges } from "./ProjectChanges.ts"
+import { entryOf, makeProjectChanges } from "./ProjectFiles.ts"
 import { makeProjectTable } from "./ProjectTable.ts"
 
 /** Deleted projects that one statement lists. */

@@ -4,10 +4,17 @@ import { Effect, Exit, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { FileId, ProjectId } from "../../src/domain/Ids.ts"
 import { Policy } from "../../src/plans/Policy.ts"
-import { Projects } from "../../src/retrieval/Projects.ts"
+import { Projects } from "../../src/projects/Projects.ts"
 import { Retrieval } from "../../src/retrieval/Retrieval.ts"
+import {
+  foundIn,
+  projectsOver,
+  settled,
+  someFile,
+  someOrganization,
+  someUserOf
+} from "../retrieval/fixtures.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
-import { foundIn, projectsOver, settled, someFile, someOrganization, someUserOf } from "./fixtures.ts"
 
 const shared = Layer.provideMerge(projectsOver(), TestDatabase.layer)
 

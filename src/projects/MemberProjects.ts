@@ -26,7 +26,7 @@ import type {
   ProjectRole
 } from "../domain/Project.ts"
 import type { AppConfig } from "../settings/AppConfig.ts"
-import { makeCreation, makeMemberChanges, makeMemberFiles } from "./MemberChanges.ts"
+import { makeCreation, makeMemberChanges, makeMemberFiles } from "./ProjectMembers.ts"
 import { Projects } from "./Projects.ts"
 
 type Forbidden = ProjectNotFound | NotProjectMember | NotProjectOwner | DatabaseUnavailable
@@ -94,7 +94,7 @@ export class MemberProjects extends Context.Service<
       fileId: FileId
     ) => Effect.Effect<void, FileNotFound | Forbidden>
   }
->()("parley/retrieval/MemberProjects") {
+>()("parley/projects/MemberProjects") {
   static readonly layer: Layer.Layer<MemberProjects, never, Projects | SqlClient.SqlClient | AppConfig> =
     Layer.effect(
       MemberProjects,

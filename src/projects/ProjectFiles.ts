@@ -15,8 +15,8 @@ import {
 } from "../domain/Errors.ts"
 import { type FileId, type OrganizationId, ProjectId } from "../domain/Ids.ts"
 import type { ProjectRole } from "../domain/Project.ts"
+import { makeIndexJobs } from "../retrieval/IndexJobs.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
-import { makeIndexJobs } from "./IndexJobs.ts"
 import { makeCorpusTable, makeProjectTable } from "./ProjectTable.ts"
 
 interface Named {

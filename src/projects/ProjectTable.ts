@@ -2,7 +2,7 @@ import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { FileAttributes } from "../domain/FileAttributes.ts"
 import { type FileBatchId, OrganizationId, ProjectId, UserId, FileId } from "../domain/Ids.ts"
-import { ProjectRole, CorpusStatus } from "../domain/Project.ts"
+import { type CorpusKey, ProjectRole, CorpusStatus } from "../domain/Project.ts"
 import { firstId, pageRowsAsked, type Stretch, stretchClauses, stretchOf } from "../sql/Paging.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
 import { visible } from "../sql/visible.ts"
@@ -171,10 +171,6 @@ export const makeProjectTable = Effect.gen(function* () {
     ...makeOwners(sql)
   }
 })
-
-/** A file of a project. */
-export const CorpusKey = Schema.Struct({ projectId: ProjectId, fileId: FileId })
-export type CorpusKey = typeof CorpusKey.Type
 
 const CorpusRow = Schema.Struct({
   fileId: FileId,
