@@ -5,6 +5,7 @@ import { AuthLayer } from "./auth/AuthLayer.ts"
 import { ConversationsLayer } from "./conversations/ConversationsLayer.ts"
 import { FileStoreLayer } from "./files/FileStoreLayer.ts"
 import { HttpLayer } from "./HttpLayer.ts"
+import { ProjectsLayer } from "./projects/ProjectsLayer.ts"
 import { ResponsesLayer } from "./responses/ResponsesLayer.ts"
 import { RetrievalLayer } from "./retrieval/RetrievalLayer.ts"
 import { Router } from "./routing/Router.ts"
@@ -16,7 +17,8 @@ import { UsageLayer } from "./usage/UsageLayer.ts"
 export const ServiceLayer = HttpLayer.pipe(
   Layer.provide(ResponsesLayer),
   Layer.provideMerge(OperationsLayer),
-  Layer.provideMerge([ToolsLayer, RetrievalLayer])
+  Layer.provideMerge([ToolsLayer, ProjectsLayer]),
+  Layer.provideMerge(RetrievalLayer)
 )
 
 /** The services that own tables of users, keys, tokens and conversations. */

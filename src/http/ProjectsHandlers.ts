@@ -12,8 +12,7 @@ import type { CorpusStatus, ProjectRole } from "../domain/Project.ts"
 import { Erasure } from "../erasure/Erasure.ts"
 import { FileTexts, type TextRange } from "../files/FileTexts.ts"
 import { Policy } from "../plans/Policy.ts"
-import { MemberProjects } from "../projects/MemberProjects.ts"
-import { ReadableProjects } from "../projects/OwnProjects.ts"
+import { Projects } from "../projects/Projects.ts"
 import { Retrieval } from "../retrieval/Retrieval.ts"
 import { enveloped } from "./ErrorBoundary.ts"
 import {
@@ -113,29 +112,28 @@ const makeProjectHandlers = Effect.gen(function* () {
   const { creator, member, permitted } = yield* makeEntry
   const answered = yield* makeAnswered
   const erasure = yield* Erasure
-  const projects = yield* MemberProjects
-  const readable = yield* ReadableProjects
+  const projects = yield* Projects
   const policy = yield* Policy
 
   return {
     list: Effect.fnUntraced(function* ({ query }: { readonly query: ListQuery }) {
       const { userId } = yield* permitted
       const { limit = pageProjectsDefault, order = "desc", ...after } = query
-      const { data, hasMore } = yield* readable.list(userId, { ...after, limit, order })
+      const { data, hasMore } = yield* projects.listOwn(userId, { ...after, limit, order })
       return listOf(data.map(projectObject), hasMore)
     }, answered),
     create: Effect.fnUntraced(function* ({ payload }: Named) {
       const userId = yield* creator
-      const { id } = yield* projects.create(userId, payload.name)
-      return projectObject(yield* readable.get(yield* policy.project(userId, id)))
+      const { id } = yield* projects.createOwn(userId, payload.name)
+      return projectObject(yield* projects.getOwn(yield* policy.project(userId, id)))
     }, answered),
     get: Effect.fnUntraced(function* ({ params }: OfProject) {
-      return projectObject(yield* readable.get(yield* member(params)))
+      return projectObject(yield* projects.getOwn(yield* member(params)))
     }, answered),
     update: Effect.fnUntraced(function* ({ params, payload }: OfProject & Named) {
       const membership = yield* member(params)
       yield* projects.rename(membership, payload.name)
-      return projectObject(yield* readable.get(membership))
+      return projectObject(yield* projects.getOwn(membership))
     }, answered),
     delete: Effect.fnUntraced(function* ({ params }: OfProject) {
       const membership = yield* member(params)
@@ -162,7 +160,7 @@ const makeSearch = Effect.gen(function* () {
 const makeMemberHandlers = Effect.gen(function* () {
   const { member } = yield* makeEntry
   const answered = yield* makeAnswered
-  const projects = yield* MemberProjects
+  const projects = yield* Projects
 
   return {
     listMembers: Effect.fnUntraced(function* ({ params, query }: OfProject & MembersQuery) {
@@ -178,7 +176,7 @@ const makeMemberHandlers = Effect.gen(function* () {
       return memberObject(yield* projects.setRole(membership, params.user_id, payload.role))
     }, answered),
     removeMember: Effect.fnUntraced(function* ({ params }: OfMember) {
-      yield* projects.removeMember(yield* member(params), params.user_id)
+      yield* projects.removeMemberById(yield* member(params), params.user_id)
       return { id: params.user_id, object: "project.member", deleted: true } as const
     }, answered)
   }
@@ -187,7 +185,7 @@ const makeMemberHandlers = Effect.gen(function* () {
 const makeFileHandlers = Effect.gen(function* () {
   const { member } = yield* makeEntry
   const answered = yield* makeAnswered
-  const projects = yield* MemberProjects
+  const projects = yield* Projects
   const texts = yield* FileTexts
 
   return {

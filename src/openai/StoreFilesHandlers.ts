@@ -18,8 +18,8 @@ import type { FileId, ProjectId } from "../domain/Ids.ts"
 import type { CorpusFile, CorpusStatus, FileBatch, FileToAdd } from "../domain/Project.ts"
 import { textPartCharactersMax } from "../domain/StoredFile.ts"
 import { FileTexts } from "../files/FileTexts.ts"
-import { MemberProjects } from "../projects/MemberProjects.ts"
 import { ProjectNotes } from "../projects/ProjectNotes.ts"
+import { Projects } from "../projects/Projects.ts"
 import { refuseKey } from "./DetachedCreation.ts"
 import { ignoredHeader } from "./IgnoredParts.ts"
 import { makeStoreProofs } from "./StoreProofs.ts"
@@ -120,7 +120,7 @@ export const StoreFilesHandlers = HttpApiBuilder.group(
   Effect.fn(function* (handlers) {
     const { answered, memberOf, named } = yield* makeStoreProofs
     const notes = yield* ProjectNotes
-    const projects = yield* MemberProjects
+    const projects = yield* Projects
     const texts = yield* FileTexts
 
     const content = Effect.fnUntraced(function* (

@@ -15,9 +15,9 @@ import {
 } from "../api/openai/VectorStoresApi.ts"
 import type { ProjectId } from "../domain/Ids.ts"
 import { Erasure } from "../erasure/Erasure.ts"
-import { MemberProjects } from "../projects/MemberProjects.ts"
-import { type ReadableProject, ReadableProjects } from "../projects/OwnProjects.ts"
+import type { ReadableProject } from "../projects/OwnProjects.ts"
 import { ProjectNotes } from "../projects/ProjectNotes.ts"
+import { Projects } from "../projects/Projects.ts"
 import { Retrieval } from "../retrieval/Retrieval.ts"
 import type { Hit } from "../retrieval/search/Hit.ts"
 import { refuseKey } from "./DetachedCreation.ts"
@@ -81,18 +81,17 @@ export const VectorStoresHandlers = HttpApiBuilder.group(
   "vectorStores",
   Effect.fn(function* (handlers) {
     const erasure = yield* Erasure
-    const members = yield* MemberProjects
     const notes = yield* ProjectNotes
-    const projects = yield* ReadableProjects
+    const projects = yield* Projects
     const { answered, creator, memberOf, named, permitted } = yield* makeStoreProofs
 
-    const show = (id: ProjectId) => Effect.map(Effect.flatMap(memberOf(id), projects.get), vectorStore)
+    const show = (id: ProjectId) => Effect.map(Effect.flatMap(memberOf(id), projects.getOwn), vectorStore)
 
     return handlers.handleAll({
       list: Effect.fnUntraced(function* ({ query }) {
         const { userId } = yield* permitted
         const { limit = pageDefault, order = "desc", ...ends } = query
-        const found = yield* projects.list(userId, { ...ends, limit, order })
+        const found = yield* projects.listOwn(userId, { ...ends, limit, order })
         const data = found.data.map(vectorStore)
         return {
           object: "list" as const,
@@ -131,7 +130,7 @@ export const VectorStoresHandlers = HttpApiBuilder.group(
       }, answered),
       delete: Effect.fnUntraced(function* ({ params }) {
         const { vector_store_id: id } = params
-        yield* named(members.requireOwner(yield* memberOf(id)))
+        yield* named(projects.requireOwner(yield* memberOf(id)))
         yield* named(erasure.deleteProject(id))
         const shown = shownId("vectorStore", id)
         return { id: shown, object: "vector_store.deleted", deleted: true } as const

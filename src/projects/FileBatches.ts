@@ -7,12 +7,12 @@ import type { CorpusStatus, FileToAdd, ProjectMembership } from "../domain/Proje
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import type { Stretch } from "../sql/Paging.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
+import { makeAdmission } from "./Admission.ts"
+import { makeCorpusTable } from "./CorpusTable.ts"
 import { makeNotedFiles } from "./NotedFiles.ts"
-import { makeAdmitted } from "./ProjectMembers.ts"
 import { Projects } from "./Projects.ts"
-import { makeCorpusTable } from "./ProjectTable.ts"
 
-/** How long a batch is known, and how many of a project are at once; the next one forgets the others. Their files stay. */
+/** Batches older than this, and all but the newest of a project, are deleted with the next one. Their files stay. */
 const keptDays = 30
 const keptMax = 1_000
 
@@ -60,8 +60,8 @@ const makeBatchTable = Effect.gen(function* () {
       WHERE b.id = ${id}::uuid AND b.project_id = ${projectId}::uuid GROUP BY b.id`.pipe(rowAs(BatchRow))
 
   /**
-   * Its files that were never searchable; one that is indexed again is no more a matter of the batch, nor is one that was added again
-   * since. Of a batch that was cancelled there is none.
+   * The batch's files that were never searchable. Files that are indexed again, or that were added again since, are left
+   * out. A cancelled batch has none.
    */
   const waiting = (projectId: ProjectId, id: FileBatchId) =>
     sql`SELECT p.file_id, f.user_id AS owner_id, m.is_new
@@ -76,54 +76,51 @@ const makeBatchTable = Effect.gen(function* () {
   return { insert, find, waiting, markCancelled }
 })
 
-/** Files that are added to a project together. */
+/** The methods of `ProjectNotes` about files that are added to a project together. */
 export const makeFileBatches = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
   const projects = yield* Projects
   const corpus = yield* makeCorpusTable
   const batches = yield* makeBatchTable
   const noted = yield* makeNotedFiles
-  const { admitted } = yield* makeAdmitted
+  const { admit } = yield* makeAdmission
 
   const require = Effect.fnUntraced(function* (projectId: ProjectId, id: FileBatchId) {
     return (yield* batches.find(projectId, id)) ?? (yield* new FileBatchNotFound())
   })
 
   const addBatch = Effect.fn("ProjectNotes.addBatch")(
-    (membership: ProjectMembership, files: ReadonlyArray<FileToAdd>) =>
-      admitted(
-        membership,
-        Effect.fnUntraced(function* () {
-          const { projectId, userId } = membership
-          const added = yield* noted.addAll(projectId, userId, files)
-          const ids = [...new Set(files.map(({ fileId }) => fileId))]
-          return yield* require(projectId, yield* batches.insert(projectId, ids, new Set(added)))
-        })
-      )
+    function* (membership: ProjectMembership, files: ReadonlyArray<FileToAdd>) {
+      const { project, userId } = yield* admit(membership)
+      const added = yield* noted.addAll(project.id, userId, files)
+      const ids = [...new Set(files.map(({ fileId }) => fileId))]
+      return yield* require(project.id, yield* batches.insert(project.id, ids, new Set(added)))
+    },
+    sql.withTransaction,
+    orUnavailable
   )
 
   const cancelBatch = Effect.fn("ProjectNotes.cancelBatch")(
-    (membership: ProjectMembership, id: FileBatchId) =>
-      admitted(
-        membership,
-        Effect.fnUntraced(function* (role) {
-          const { projectId, userId } = membership
-          yield* require(projectId, id)
-          const waiting = yield* batches.waiting(projectId, id)
-          const removed = waiting.filter(({ isNew }) => isNew)
-          if (role !== "owner" && removed.some(({ ownerId }) => ownerId !== userId)) {
-            return yield* new NotProjectOwner()
-          }
-          yield* Effect.forEach(removed, ({ fileId }) =>
-            projects.removeFile(projectId, fileId).pipe(
-              // It was deleted meanwhile.
-              Effect.catchTag("FileNotFound", () => Effect.void),
-              Effect.orDie
-            )
-          )
-          if (waiting.length > 0) yield* batches.markCancelled(id)
-          return yield* require(projectId, id)
-        })
+    function* (membership: ProjectMembership, id: FileBatchId) {
+      const { isOwner, project, userId } = yield* admit(membership)
+      yield* require(project.id, id)
+      const waiting = yield* batches.waiting(project.id, id)
+      const removed = waiting.filter(({ isNew }) => isNew)
+      if (!isOwner && removed.some(({ ownerId }) => ownerId !== userId)) {
+        return yield* new NotProjectOwner()
+      }
+      yield* Effect.forEach(removed, ({ fileId }) =>
+        projects.removeFile(project.id, fileId).pipe(
+          // The file was deleted meanwhile.
+          Effect.catchTag("FileNotFound", () => Effect.void),
+          Effect.orDie
+        )
       )
+      if (waiting.length > 0) yield* batches.markCancelled(id)
+      return yield* require(project.id, id)
+    },
+    sql.withTransaction,
+    orUnavailable
   )
 
   const batchFiles = Effect.fn("ProjectNotes.batchFiles")(function* (

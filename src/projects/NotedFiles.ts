@@ -1,27 +1,26 @@
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { makeAuditRecorder } from "../audit/AuditRecorder.ts"
-import { FileNotFound, NotProjectOwner, ProjectNotFound } from "../domain/Errors.ts"
+import { FileNotFound, NotProjectOwner } from "../domain/Errors.ts"
 import type { FileAttributes } from "../domain/FileAttributes.ts"
 import { FileId, type ProjectId, type UserId } from "../domain/Ids.ts"
 import type { FileToAdd, ProjectMembership } from "../domain/Project.ts"
+import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowsAs } from "../sql/rows.ts"
-import { entryOf } from "./ProjectFiles.ts"
-import { makeAdmitted } from "./ProjectMembers.ts"
+import { entryOf, makeAdmission } from "./Admission.ts"
+import { makeCorpusTable } from "./CorpusTable.ts"
 import { Projects } from "./Projects.ts"
-import { makeCorpusTable, makeProjectTable } from "./ProjectTable.ts"
 
 const Known = Schema.Struct({ fileId: FileId })
 const Noted = Schema.Struct({ fileId: FileId, filename: Schema.String })
 
-/** Files of projects with what is noted of them. */
+/** The methods of `ProjectNotes` about files with attributes. */
 export const makeNotedFiles = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const audit = yield* makeAuditRecorder
   const projects = yield* Projects
-  const table = yield* makeProjectTable
   const corpus = yield* makeCorpusTable
-  const { admitted } = yield* makeAdmitted
+  const { admit, lock } = yield* makeAdmission
 
   const requireOwnFiles = Effect.fnUntraced(function* (
     userId: UserId | null,
@@ -35,7 +34,7 @@ export const makeNotedFiles = Effect.gen(function* () {
     if (missing !== undefined) return yield* new FileNotFound({ param: missing.param })
   })
 
-  /** The answer has a row for each file whose attributes were other ones. */
+  /** Sets attributes, and returns the files whose attributes were other ones. */
   const setAttributes = (
     projectId: ProjectId,
     noted: ReadonlyArray<{ readonly fileId: FileId; readonly attributes: FileAttributes }>
@@ -51,13 +50,13 @@ export const makeNotedFiles = Effect.gen(function* () {
     changed: ReadonlyArray<typeof Noted.Type>
   ) {
     if (changed.length === 0) return
-    const project = (yield* table.lock(projectId)) ?? (yield* new ProjectNotFound())
+    const project = yield* lock(projectId)
     for (const { fileId, filename } of changed) {
       yield* audit.record(entryOf("project.file_note", project, { file_id: fileId, filename }))
     }
   })
 
-  /** Adds files of the user's own; the answer is which of them are new. The user may add them, and the project is locked. */
+  /** Adds files of the user's own, and returns those that are new. The caller has admitted the user. */
   const addAll = Effect.fnUntraced(function* (
     projectId: ProjectId,
     userId: UserId | null,
@@ -68,7 +67,7 @@ export const makeNotedFiles = Effect.gen(function* () {
       projectId,
       files.map(({ fileId }) => fileId)
     )
-    // The last one of a file that is named twice.
+    // A file that is named twice gets the last attributes.
     const noted = new Map(
       files.flatMap(({ attributes, fileId }) =>
         attributes === null ? [] : [[fileId, { fileId, attributes }] as const]
@@ -89,27 +88,26 @@ export const makeNotedFiles = Effect.gen(function* () {
     return (yield* corpus.find({ projectId, fileId })) ?? (yield* new FileNotFound({ param: "file_id" }))
   })
 
-  const addFile = Effect.fn("ProjectNotes.addFile")((membership: ProjectMembership, file: FileToAdd) =>
-    admitted(membership, () =>
-      Effect.andThen(
-        addAll(membership.projectId, membership.userId, [file]),
-        find(membership.projectId, file.fileId)
-      )
-    )
+  const addFile = Effect.fn("ProjectNotes.addFile")(
+    function* (membership: ProjectMembership, file: FileToAdd) {
+      const { project, userId } = yield* admit(membership)
+      yield* addAll(project.id, userId, [file])
+      return yield* find(project.id, file.fileId)
+    },
+    sql.withTransaction,
+    orUnavailable
   )
 
   const noteFile = Effect.fn("ProjectNotes.noteFile")(
-    (membership: ProjectMembership, fileId: FileId, attributes: FileAttributes) =>
-      admitted(
-        membership,
-        Effect.fnUntraced(function* (role) {
-          const { projectId, userId } = membership
-          const { ownerId } = yield* find(projectId, fileId)
-          if (role !== "owner" && ownerId !== userId) return yield* new NotProjectOwner()
-          yield* recordNotes(projectId, yield* setAttributes(projectId, [{ fileId, attributes }]))
-          return yield* find(projectId, fileId)
-        })
-      )
+    function* (membership: ProjectMembership, fileId: FileId, attributes: FileAttributes) {
+      const { isOwner, project, userId } = yield* admit(membership)
+      const { ownerId } = yield* find(project.id, fileId)
+      if (!isOwner && ownerId !== userId) return yield* new NotProjectOwner()
+      yield* recordNotes(project.id, yield* setAttributes(project.id, [{ fileId, attributes }]))
+      return yield* find(project.id, fileId)
+    },
+    sql.withTransaction,
+    orUnavailable
   )
 
   return { addAll, addFile, noteFile }

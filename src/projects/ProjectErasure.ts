@@ -1,15 +1,16 @@
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { makeAuditRecorder } from "../audit/AuditRecorder.ts"
-import { ProjectExists, ProjectNotFound, ProjectsLoseOwner } from "../domain/Errors.ts"
+import { ProjectNotFound, ProjectsLoseOwner } from "../domain/Errors.ts"
 import { type OrganizationId, ProjectId, type UserId } from "../domain/Ids.ts"
 import { ProjectRole } from "../domain/Project.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowsAs } from "../sql/rows.ts"
-import { entryOf, makeProjectChanges } from "./ProjectFiles.ts"
+import { entryOf, makeAdmission } from "./Admission.ts"
+import type { makeProjectMembers } from "./ProjectMembers.ts"
 import { makeProjectTable } from "./ProjectTable.ts"
 
-/** Deleted projects that one statement lists. */
+/** Projects that one statement lists for their deletion. */
 const deletedPageRows = 100
 /** Files of a project that one statement removes, with what the index has of them. */
 const filesPerStepMax = 20
@@ -33,16 +34,17 @@ const HoldingRow = Schema.Struct({
   name: Schema.String,
   /** Files of the user in the project. */
   files: Schema.Int,
-  /** Whether no other owner of the project may sign in. */
+  /** True if the user is an owner, and no other owner may sign in. */
   isOnlyOwner: Schema.Boolean
 })
 /** A project that others notice the deletion of the user by. */
 export type UserHolding = typeof HoldingRow.Type
 
-/** The methods of Projects about all projects of one user. */
-export const makeUserProjects = Effect.gen(function* () {
+type AddMember = Effect.Success<typeof makeProjectMembers>["addMember"]
+
+/** The methods of `Projects` that a user's deletion and export call. */
+export const makeUserProjects = Effect.fnUntraced(function* (addMember: AddMember) {
   const sql = yield* SqlClient.SqlClient
-  const changes = yield* makeProjectChanges
 
   const holdings = (id: UserId) =>
     sql`SELECT * FROM (
@@ -66,20 +68,15 @@ export const makeUserProjects = Effect.gen(function* () {
       yield* sql`SELECT id FROM projects WHERE deleted_at IS NULL AND EXISTS (
           SELECT FROM project_members WHERE project_id = projects.id AND user_id = ${id}::uuid AND role = 'owner'
         ) ORDER BY id FOR NO KEY UPDATE`
-      const alone = (yield* holdings(id)).filter(({ isOnlyOwner }) => isOnlyOwner)
+      const owned = (yield* holdings(id)).filter(({ isOnlyOwner }) => isOnlyOwner)
       if (heir === null) {
-        if (alone.length > 0) return yield* new ProjectsLoseOwner({ projects: alone.map(({ name }) => name) })
+        if (owned.length > 0) return yield* new ProjectsLoseOwner({ projects: owned.map(({ name }) => name) })
         return
       }
-      // The heir and the projects are locked.
-      yield* Effect.forEach(alone, (project) => changes.addMember(project.id, heir, "owner"), {
+      // The heir and the projects are locked, so that only the database can fail.
+      yield* Effect.forEach(owned, (project) => addMember(project.id, heir, "owner"), {
         discard: true
-      }).pipe(
-        Effect.catchTag(
-          ["ProjectNotFound", "UserNotFound", "UserOfOtherOrganization", "LastProjectOwner"],
-          Effect.die
-        )
-      )
+      }).pipe(Effect.catchIf((error) => error._tag !== "DatabaseUnavailable", Effect.die))
     },
     (effect) => orUnavailable(sql.withTransaction(effect))
   )
@@ -105,42 +102,17 @@ export const makeUserProjects = Effect.gen(function* () {
   }
 })
 
-/** The methods of Projects that rename and delete projects. */
-export const makeProjectDeletion = Effect.gen(function* () {
+/** The methods of `Projects` that delete projects, and erase what is left of them. */
+export const makeProjectErasure = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const audit = yield* makeAuditRecorder
   const table = yield* makeProjectTable
-
-  /** The project. Other changes of it wait until the transaction ends. */
-  const locked = Effect.fnUntraced(function* (id: ProjectId) {
-    return (yield* table.lock(id)) ?? (yield* new ProjectNotFound())
-  })
-
-  const found = Effect.fnUntraced(function* (id: ProjectId) {
-    return (yield* table.find(id)) ?? (yield* new ProjectNotFound())
-  })
-
-  const rename = Effect.fn("Projects.rename")(
-    function* (id: ProjectId, name: string) {
-      const project = yield* locked(id)
-      const taken = yield* sql`
-        SELECT id FROM projects
-        WHERE organization_id = ${project.organizationId} AND lower(name) = lower(${name}) AND id <> ${id}`
-      if (taken.length > 0) return yield* new ProjectExists()
-      if (project.name !== name) {
-        yield* sql`UPDATE projects SET name = ${name} WHERE id = ${id}`
-        const details = { name: { old: project.name, new: name } }
-        yield* audit.record(entryOf("project.rename", { ...project, name }, details))
-      }
-      return yield* found(id)
-    },
-    (effect) => orUnavailable(sql.withTransaction(effect))
-  )
+  const { lock } = yield* makeAdmission
 
   const deleteProject = Effect.fn("Projects.delete")(
     function* (id: ProjectId) {
-      const project = yield* locked(id)
-      const { files, members } = yield* found(id)
+      const project = yield* lock(id)
+      const { files, members } = (yield* table.find(id)) ?? (yield* new ProjectNotFound())
       yield* sql`DELETE FROM project_members WHERE project_id = ${id}`
       // No request can name it: a name has no blank at its beginning.
       yield* sql`UPDATE projects SET name = ' ' || id, deleted_at = now() WHERE id = ${id}`
@@ -176,11 +148,5 @@ export const makeProjectDeletion = Effect.gen(function* () {
     return rows.map((row) => row.id)
   }, orUnavailable)
 
-  return {
-    rename,
-    delete: deleteProject,
-    deletedProjects,
-    eraseSome,
-    someOf
-  }
+  return { delete: deleteProject, deletedProjects, eraseSome, someOf }
 })

@@ -1,72 +1,43 @@
 import { Effect } from "effect"
-import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import { makeAuditRecorder } from "../audit/AuditRecorder.ts"
-import { type AuditDetails, type AuditEntry, within } from "../domain/AuditEntry.ts"
 import {
   FileNotFound,
-  LastProjectOwner,
-  OrganizationNotFound,
-  ProjectExists,
-  ProjectMemberNotFound,
+  NotProjectOwner,
   ProjectNotFound,
-  UserNotFound,
+  ProjectOwnerMissing,
   UserOfOtherOrganization
 } from "../domain/Errors.ts"
-import { type FileId, type OrganizationId, ProjectId } from "../domain/Ids.ts"
-import type { ProjectRole } from "../domain/Project.ts"
+import type { FileId, ProjectId, UserId } from "../domain/Ids.ts"
+import type { CorpusStatus, ProjectMembership } from "../domain/Project.ts"
 import { makeIndexJobs } from "../retrieval/IndexJobs.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
-import { makeCorpusTable, makeProjectTable } from "./ProjectTable.ts"
-
-interface Named {
-  readonly id: ProjectId
-  readonly name: string
-  readonly organizationId: OrganizationId
-  readonly organization: string
-}
-
-export const entryOf = (
-  action: AuditEntry["action"],
-  project: Named,
-  details: AuditDetails = {}
-): AuditEntry => ({
-  action,
-  target: { id: project.id, name: project.name },
-  organization: within(project),
-  details
-})
-
-/** Fails unless the user of that address can be had for the project. */
-export const requireUser = (table: Effect.Success<typeof makeProjectTable>) =>
-  Effect.fnUntraced(function* (id: ProjectId, email: string) {
-    const { project, sameOrganization, user } = yield* table.place(id, email)
-    if (!project) return yield* new ProjectNotFound()
-    if (!user) return yield* new UserNotFound()
-    if (!sameOrganization) return yield* new UserOfOtherOrganization()
-  })
-
-/** The project. Other changes of it wait until the transaction ends. */
-const makeLocked = Effect.map(makeProjectTable, (table) =>
-  Effect.fnUntraced(function* (id: ProjectId) {
-    const found = yield* table.lock(id)
-    return found ?? (yield* new ProjectNotFound())
-  })
-)
+import { pageOf } from "../sql/Paging.ts"
+import { entryOf, idOf, makeAdmission, type ProjectAccess } from "./Admission.ts"
+import { makeCorpusTable } from "./CorpusTable.ts"
+import { makeRequireUser } from "./ProjectMembers.ts"
+import { makeProjectTable } from "./ProjectTable.ts"
 
 /** The methods of `Projects` that add files. */
 const makeAdditions = Effect.fnUntraced(function* ({ offerNext }: Effect.Success<typeof makeIndexJobs>) {
   const sql = yield* SqlClient.SqlClient
   const corpus = yield* makeCorpusTable
   const audit = yield* makeAuditRecorder
-  const locked = yield* makeLocked
+  const { admit, lock } = yield* makeAdmission
+
+  const requireOwnFile = Effect.fnUntraced(function* (userId: UserId, fileId: FileId) {
+    const rows = yield* sql`SELECT 1 FROM files WHERE id = ${fileId}::uuid AND user_id = ${userId}::uuid
+      AND (expires_at IS NULL OR expires_at > now())`
+    if (rows.length === 0) return yield* new FileNotFound({ param: "file_id" })
+  })
 
   const addFile = Effect.fn("Projects.addFile")(
-    function* (projectId: ProjectId, fileId: FileId) {
-      const key = { projectId, fileId }
-      const project = yield* locked(projectId)
+    function* (access: ProjectAccess, fileId: FileId) {
+      const { project, userId } = yield* admit(access)
+      if (userId !== null) yield* requireOwnFile(userId, fileId)
+      const key = { projectId: project.id, fileId }
       const isNew = yield* corpus.insert(key)
-      yield* offerNext(projectId)
+      yield* offerNext(project.id)
       const found = yield* corpus.find(key)
       if (found === undefined) {
         const { file, sameOrganization } = yield* corpus.place(key)
@@ -83,10 +54,10 @@ const makeAdditions = Effect.fnUntraced(function* ({ offerNext }: Effect.Success
   )
 
   const addFiles = Effect.fn("Projects.addFiles")(
-    function* (projectId: ProjectId, fileIds: ReadonlyArray<FileId>) {
-      const project = yield* locked(projectId)
-      const added = yield* corpus.insertAll(projectId, fileIds)
-      yield* offerNext(projectId)
+    function* (id: ProjectId, fileIds: ReadonlyArray<FileId>) {
+      const project = yield* lock(id)
+      const added = yield* corpus.insertAll(id, fileIds)
+      yield* offerNext(id)
       yield* Effect.forEach(
         added,
         ({ fileId, filename, owner }) =>
@@ -102,77 +73,51 @@ const makeAdditions = Effect.fnUntraced(function* ({ offerNext }: Effect.Success
   return { addFile, addFiles }
 })
 
-/** The methods of `Projects` that change something, each with its record in one transaction. */
-export const makeProjectChanges = Effect.gen(function* () {
+/** The methods of `Projects` about files. A change and its record are one transaction. */
+export const makeProjectFiles = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const random = yield* SecureRandom.SecureRandom
   const table = yield* makeProjectTable
   const corpus = yield* makeCorpusTable
   const jobs = yield* makeIndexJobs
   const audit = yield* makeAuditRecorder
-  const locked = yield* makeLocked
-  const additions = yield* makeAdditions(jobs)
+  const requireUser = yield* makeRequireUser
+  const { admit, lock } = yield* makeAdmission
 
-  const create = Effect.fn("Projects.create")(function* (name: string, organization: string) {
-    const id = ProjectId.make(yield* random.uuidV7())
-    const created = yield* audit.recording(
-      table.insert(id, name, organization),
-      (project) => project && entryOf("project.create", project)
-    )
-    if (created !== undefined) return created
-    return yield* (yield* table.hasOrganization(organization))
-      ? new ProjectExists()
-      : new OrganizationNotFound()
-  }, orUnavailable)
-
-  /** Fails if that user is an owner of the project, and the only one. The project is locked. */
-  const requireOtherOwner = Effect.fnUntraced(function* (id: ProjectId, email: string) {
-    if (yield* table.isOnlyOwner(id, email)) return yield* new LastProjectOwner({ param: "email" })
+  const requireProject = Effect.fnUntraced(function* (id: ProjectId) {
+    if ((yield* table.find(id)) === undefined) return yield* new ProjectNotFound()
   })
 
-  const addMember = Effect.fn("Projects.addMember")(
-    function* (id: ProjectId, email: string, role: ProjectRole) {
-      const project = yield* locked(id)
-      yield* requireUser(table)(id, email)
-      if (role !== "owner") yield* requireOtherOwner(id, email)
-      const before = yield* table.member(id, email)
-      const member = yield* table.addMember(id, email, role)
-      // The project is locked, and a user can't go.
-      if (member === undefined) return yield* new ProjectNotFound()
-      const { email: user } = member
-      if (before === undefined) {
-        yield* audit.record(entryOf("project.member_add", project, { user, role }))
-      } else if (before.role !== role) {
-        const details = { user, role: { old: before.role, new: role } }
-        yield* audit.record(entryOf("project.member_role", project, details))
-      }
-      return member
-    },
-    sql.withTransaction,
-    orUnavailable
-  )
+  const fileOwner = Effect.fn("Projects.fileOwner")(function* (id: ProjectId, email: string | null) {
+    if (email !== null) {
+      yield* requireUser(id, email)
+      return email
+    }
+    yield* requireProject(id)
+    return (yield* table.owner(id)) ?? (yield* new ProjectOwnerMissing())
+  }, orUnavailable)
 
-  const removeMember = Effect.fn("Projects.removeMember")(
-    function* (id: ProjectId, email: string) {
-      const project = yield* locked(id)
-      yield* requireOtherOwner(id, email)
-      const removed = yield* table.removeMember(id, email)
-      if (removed === undefined) {
-        const { user } = yield* table.place(id, email)
-        return yield* user ? new ProjectMemberNotFound({ param: "email" }) : new UserNotFound()
-      }
-      const { email: user, role } = removed
-      yield* audit.record(entryOf("project.member_remove", project, { user, role }))
-    },
-    sql.withTransaction,
-    orUnavailable
-  )
+  const files = Effect.fn("Projects.files")(function* (
+    access: ProjectAccess,
+    query: { readonly status: CorpusStatus | null; readonly after?: FileId }
+  ) {
+    const id = idOf(access)
+    yield* requireProject(id)
+    return pageOf(yield* corpus.page(id, query.status, query.after))
+  }, orUnavailable)
+
+  const file = Effect.fn("Projects.file")(function* ({ projectId }: ProjectMembership, fileId: FileId) {
+    return (yield* corpus.find({ projectId, fileId })) ?? (yield* new FileNotFound({ param: "file_id" }))
+  }, orUnavailable)
 
   const removeFile = Effect.fn("Projects.removeFile")(
-    function* (projectId: ProjectId, fileId: FileId) {
-      const project = yield* locked(projectId)
-      const removed = yield* corpus.remove({ projectId, fileId })
-      if (removed === undefined) return yield* new FileNotFound({ param: "file_id" })
+    function* (access: ProjectAccess, fileId: FileId) {
+      const { isOwner, project, userId } = yield* admit(access)
+      const key = { projectId: project.id, fileId }
+      if (userId !== null) {
+        const { ownerId } = (yield* corpus.find(key)) ?? (yield* new FileNotFound({ param: "file_id" }))
+        if (!isOwner && ownerId !== userId) return yield* new NotProjectOwner()
+      }
+      const removed = (yield* corpus.remove(key)) ?? (yield* new FileNotFound({ param: "file_id" }))
       const details = { file_id: fileId, filename: removed.filename }
       yield* audit.record(entryOf("project.file_remove", project, details))
     },
@@ -182,7 +127,7 @@ export const makeProjectChanges = Effect.gen(function* () {
 
   const reindex = Effect.fn("Projects.reindex")(
     function* (id: ProjectId) {
-      const project = yield* locked(id)
+      const project = yield* lock(id)
       const files = yield* jobs.reindex(id)
       if (files > 0) yield* audit.record(entryOf("project.reindex", project, { files }))
       return files
@@ -191,5 +136,5 @@ export const makeProjectChanges = Effect.gen(function* () {
     orUnavailable
   )
 
-  return { create, addMember, removeMember, ...additions, removeFile, reindex }
+  return { fileOwner, files, file, ...(yield* makeAdditions(jobs)), removeFile, reindex }
 })

@@ -1,201 +1,136 @@
-import { Effect, Schema } from "effect"
+import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { Role } from "../domain/Account.ts"
+import { makeAuditRecorder } from "../audit/AuditRecorder.ts"
 import {
-  EndpointForbidden,
-  FileNotFound,
   LastProjectOwner,
-  NotProjectMember,
   NotProjectOwner,
   ProjectMemberNotFound,
   ProjectNotFound,
-  TooManyProjects
+  UserNotFound,
+  UserOfOtherOrganization
 } from "../domain/Errors.ts"
-import { type FileId, UserId } from "../domain/Ids.ts"
-import { mayCreateProjects, type ProjectMembership, ProjectRole } from "../domain/Project.ts"
-import { AppConfig } from "../settings/AppConfig.ts"
+import type { ProjectId, UserId } from "../domain/Ids.ts"
+import type { ProjectMembership, ProjectRole } from "../domain/Project.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
-import { rowAs } from "../sql/rows.ts"
-import { Projects } from "./Projects.ts"
-import { makeCorpusTable, makeProjectTable } from "./ProjectTable.ts"
+import { pageOf } from "../sql/Paging.ts"
+import { entryOf, idOf, makeAdmission, type ProjectAccess } from "./Admission.ts"
+import { type LockedProject, makeProjectTable } from "./ProjectTable.ts"
 
-const CreatorRow = Schema.Struct({
-  email: Schema.String,
-  role: Role,
-  organization: Schema.String
-})
+/** Fails unless the user of that address is of the project's organization. */
+export const makeRequireUser = Effect.map(makeProjectTable, (table) =>
+  Effect.fnUntraced(function* (id: ProjectId, email: string) {
+    const { project, sameOrganization, user } = yield* table.place(id, email)
+    if (!project) return yield* new ProjectNotFound()
+    if (!user) return yield* new UserNotFound()
+    if (!sameOrganization) return yield* new UserOfOtherOrganization()
+  })
+)
 
-const RoleRow = Schema.Struct({ email: Schema.String, role: ProjectRole })
-
-/** The method of MemberProjects that creates one. */
-export const makeCreation = Effect.gen(function* () {
+/** The methods of `Projects` about members. */
+export const makeProjectMembers = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const projects = yield* Projects
-  const { creators, ownedMax } = (yield* AppConfig).projects
+  const audit = yield* makeAuditRecorder
+  const table = yield* makeProjectTable
+  const requireUser = yield* makeRequireUser
+  const { admit, admitOwner, lock } = yield* makeAdmission
 
-  /** Until the end of the transaction, others that create a project for the user wait. */
-  const creatorOf = (userId: UserId) =>
-    sql`SELECT u.email, u.role, o.name AS organization
-      FROM users u JOIN organizations o ON o.id = u.organization_id
-      WHERE u.id = ${userId}::uuid FOR NO KEY UPDATE OF u`.pipe(rowAs(CreatorRow))
+  const members = Effect.fn("Projects.members")(function* (access: ProjectAccess, after?: UserId) {
+    const id = idOf(access)
+    if ((yield* table.find(id)) === undefined) return yield* new ProjectNotFound()
+    return pageOf(yield* table.members(id, after))
+  }, orUnavailable)
 
-  /** A statement of its own, which sees what others created until the user was locked. */
-  const ownsAsMany = (userId: UserId) =>
-    Effect.map(
-      sql`SELECT 1 FROM project_members WHERE user_id = ${userId}::uuid AND role = 'owner'
-        OFFSET ${ownedMax - 1} LIMIT 1`,
-      (rows) => rows.length > 0
-    )
+  /** Fails if that user is the only owner. The project is locked; `param` names the user in the request. */
+  const requireOtherOwner = Effect.fnUntraced(function* (
+    id: ProjectId,
+    email: string,
+    param: "email" | "user_id"
+  ) {
+    if (yield* table.isOnlyOwner(id, email)) return yield* new LastProjectOwner({ param })
+  })
 
-  return Effect.fn("MemberProjects.create")(
-    function* (userId: UserId, name: string) {
-      const creator = yield* creatorOf(userId)
-      if (creator === undefined || !mayCreateProjects(creators, creator.role)) {
-        return yield* new EndpointForbidden()
-      }
-      if (yield* ownsAsMany(userId)) return yield* new TooManyProjects({ projectsMax: ownedMax })
-      const project = yield* projects.create(name, creator.organization)
-      // No other request knows the project yet, and the user is locked.
-      yield* Effect.orDie(projects.addMember(project.id, creator.email, "owner"))
-      return project
+  /** Gives a user a role. Without one, a new member is a `member`, and a known one keeps the role. */
+  const give = Effect.fnUntraced(function* (
+    project: LockedProject,
+    email: string,
+    given: ProjectRole | undefined,
+    param: "email" | "user_id"
+  ) {
+    const { id } = project
+    yield* requireUser(id, email)
+    const before = yield* table.member(id, email)
+    const role = given ?? before?.role ?? "member"
+    if (role !== "owner") yield* requireOtherOwner(id, email, param)
+    const member = yield* table.addMember(id, email, role)
+    // The project is locked, and a user can't go.
+    if (member === undefined) return yield* new ProjectNotFound()
+    const { email: user } = member
+    if (before === undefined) {
+      yield* audit.record(entryOf("project.member_add", project, { user, role }))
+    } else if (before.role !== role) {
+      const details = { user, role: { old: before.role, new: role } }
+      yield* audit.record(entryOf("project.member_role", project, details))
+    }
+    return member
+  })
+
+  const addMember = Effect.fn("Projects.addMember")(
+    function* (access: ProjectAccess, email: string, role?: ProjectRole) {
+      const { project } = yield* admitOwner(access)
+      return yield* give(project, email, role, "email")
     },
-    (effect) => orUnavailable(sql.withTransaction(effect))
+    sql.withTransaction,
+    orUnavailable
   )
-})
 
-/** Runs a change under the lock of its project, with the role that the user has then. */
-export const makeAdmitted = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const table = yield* makeProjectTable
-
-  const roleOf = Effect.fnUntraced(function* ({ projectId, userId }: ProjectMembership) {
-    if ((yield* table.lock(projectId)) === undefined) return yield* new ProjectNotFound()
-    const found = yield* sql`
-      SELECT u.email, m.role FROM project_members m JOIN users u ON u.id = m.user_id
-      WHERE m.project_id = ${projectId}::uuid AND m.user_id = ${userId}::uuid`.pipe(rowAs(RoleRow))
-    return found?.role ?? (yield* new NotProjectMember())
+  const find = Effect.fnUntraced(function* (id: ProjectId, userId: UserId) {
+    const found = yield* table.memberOfId(id, userId)
+    return found ?? (yield* new ProjectMemberNotFound({ param: "user_id" }))
   })
 
-  const admitted = <A, E>(
-    membership: ProjectMembership,
-    change: (role: ProjectRole) => Effect.Effect<A, E>
-  ) => Effect.flatMap(roleOf(membership), change).pipe(sql.withTransaction, orUnavailable)
-
-  const asOwner = <A, E>(membership: ProjectMembership, change: Effect.Effect<A, E>) =>
-    admitted(membership, (role) =>
-      Effect.andThen(role === "owner" ? Effect.void : Effect.fail(new NotProjectOwner()), change)
-    )
-
-  return { admitted, asOwner }
-})
-
-const makeFindMember = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-
-  return (membership: ProjectMembership, userId: UserId) =>
-    sql`SELECT u.email, m.role FROM project_members m JOIN users u ON u.id = m.user_id
-      WHERE m.project_id = ${membership.projectId}::uuid AND m.user_id = ${userId}::uuid`.pipe(
-      rowAs(RoleRow),
-      Effect.flatMap((found) =>
-        found === undefined
-          ? Effect.fail(new ProjectMemberNotFound({ param: "user_id" }))
-          : Effect.succeed(found)
-      )
-    )
-})
-
-/** Names the user of a refusal by the id that the request has. */
-const byUserId = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-  Effect.mapError(effect, (error) =>
-    error instanceof LastProjectOwner ? new LastProjectOwner({ param: "user_id" }) : error
+  const setRole = Effect.fn("Projects.setRole")(
+    function* (membership: ProjectMembership, userId: UserId, role: ProjectRole) {
+      const { project } = yield* admitOwner(membership)
+      const { email } = yield* find(project.id, userId)
+      return yield* give(project, email, role, "user_id")
+    },
+    sql.withTransaction,
+    orUnavailable
   )
 
-/** The methods of MemberProjects that change a project and its members. */
-export const makeMemberChanges = Effect.gen(function* () {
-  const projects = yield* Projects
-  const table = yield* makeProjectTable
-  const find = yield* makeFindMember
-  const { admitted, asOwner } = yield* makeAdmitted
-
-  const addMember = Effect.fn("MemberProjects.addMember")(
-    (membership: ProjectMembership, email: string, role?: ProjectRole) =>
-      asOwner(
-        membership,
-        Effect.gen(function* () {
-          const known = yield* table.member(membership.projectId, email)
-          return yield* projects.addMember(membership.projectId, email, role ?? known?.role ?? "member")
-        })
-      )
-  )
-
-  const setRole = Effect.fn("MemberProjects.setRole")(
-    (membership: ProjectMembership, userId: UserId, role: ProjectRole) =>
-      asOwner(
-        membership,
-        Effect.flatMap(find(membership, userId), ({ email }) =>
-          projects.addMember(membership.projectId, email, role)
-        )
-      ).pipe(byUserId)
-  )
-
-  const removeMember = Effect.fn("MemberProjects.removeMember")(
-    (membership: ProjectMembership, userId: UserId) =>
-      admitted(
-        membership,
-        Effect.fnUntraced(function* (own) {
-          if (own !== "owner" && userId !== membership.userId) return yield* new NotProjectOwner()
-          const { email } = yield* find(membership, userId)
-          yield* projects.removeMember(membership.projectId, email)
-        })
-      ).pipe(byUserId)
-  )
-
-  return {
-    requireOwner: Effect.fn("MemberProjects.requireOwner")((membership: ProjectMembership) =>
-      asOwner(membership, Effect.void)
-    ),
-    rename: Effect.fn("MemberProjects.rename")((membership: ProjectMembership, name: string) =>
-      asOwner(membership, Effect.asVoid(projects.rename(membership.projectId, name)))
-    ),
-    addMember,
-    setRole,
-    removeMember
-  }
-})
-
-/** The methods of MemberProjects about one file. */
-export const makeMemberFiles = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const projects = yield* Projects
-  const corpus = yield* makeCorpusTable
-  const { admitted } = yield* makeAdmitted
-
-  const find = Effect.fnUntraced(function* ({ projectId }: ProjectMembership, fileId: FileId) {
-    return (yield* corpus.find({ projectId, fileId })) ?? (yield* new FileNotFound({ param: "file_id" }))
+  const remove = Effect.fnUntraced(function* (
+    project: LockedProject,
+    email: string,
+    param: "email" | "user_id"
+  ) {
+    yield* requireOtherOwner(project.id, email, param)
+    const removed = yield* table.removeMember(project.id, email)
+    if (removed === undefined) {
+      const { user } = yield* table.place(project.id, email)
+      return yield* user ? new ProjectMemberNotFound({ param }) : new UserNotFound()
+    }
+    const { email: user, role } = removed
+    yield* audit.record(entryOf("project.member_remove", project, { user, role }))
   })
 
-  const requireOwnFile = Effect.fnUntraced(function* ({ userId }: ProjectMembership, fileId: FileId) {
-    const rows = yield* sql`SELECT 1 FROM files WHERE id = ${fileId}::uuid AND user_id = ${userId}::uuid
-      AND (expires_at IS NULL OR expires_at > now())`
-    if (rows.length === 0) return yield* new FileNotFound({ param: "file_id" })
-  })
-
-  const addFile = Effect.fn("MemberProjects.addFile")((membership: ProjectMembership, fileId: FileId) =>
-    admitted(membership, () =>
-      Effect.andThen(requireOwnFile(membership, fileId), projects.addFile(membership.projectId, fileId))
-    )
+  const removeMember = Effect.fn("Projects.removeMember")(
+    function* (id: ProjectId, email: string) {
+      yield* remove(yield* lock(id), email, "email")
+    },
+    sql.withTransaction,
+    orUnavailable
   )
 
-  const removeFile = Effect.fn("MemberProjects.removeFile")((membership: ProjectMembership, fileId: FileId) =>
-    admitted(
-      membership,
-      Effect.fnUntraced(function* (role) {
-        const { ownerId } = yield* find(membership, fileId)
-        if (role !== "owner" && ownerId !== membership.userId) return yield* new NotProjectOwner()
-        yield* projects.removeFile(membership.projectId, fileId)
-      })
-    )
+  const removeMemberById = Effect.fn("Projects.removeMemberById")(
+    function* (membership: ProjectMembership, userId: UserId) {
+      const { isOwner, project } = yield* admit(membership)
+      if (!isOwner && userId !== membership.userId) return yield* new NotProjectOwner()
+      const { email } = yield* find(project.id, userId)
+      yield* remove(project, email, "user_id")
+    },
+    sql.withTransaction,
+    orUnavailable
   )
 
-  return { file: Effect.fn("MemberProjects.file")(find, orUnavailable), addFile, removeFile }
+  return { members, addMember, setRole, removeMember, removeMemberById }
 })

@@ -11,7 +11,7 @@ import {
   type NotProjectOwner,
   type OrganizationNotFound,
   type ProjectExists,
-  ProjectNotFound,
+  type ProjectNotFound,
   type TooManyProjects
 } from "../domain/Errors.ts"
 import type { FileAttributes } from "../domain/FileAttributes.ts"
@@ -19,16 +19,15 @@ import type { FileBatchId, FileId, ProjectId, UserId } from "../domain/Ids.ts"
 import type { CorpusFile, CorpusStatus, FileBatch, FileToAdd, ProjectMembership } from "../domain/Project.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import type { Stretch } from "../sql/Paging.ts"
+import { entryOf, makeAdmission } from "./Admission.ts"
+import { makeCorpusTable } from "./CorpusTable.ts"
 import { makeFileBatches } from "./FileBatches.ts"
-import { MemberProjects } from "./MemberProjects.ts"
 import { makeNotedFiles } from "./NotedFiles.ts"
-import { entryOf } from "./ProjectFiles.ts"
-import type { Projects } from "./Projects.ts"
-import { makeCorpusTable, makeProjectTable } from "./ProjectTable.ts"
+import { Projects } from "./Projects.ts"
 
 type Forbidden = ProjectNotFound | NotProjectMember | DatabaseUnavailable
 
-/** What a client notes of a project. */
+/** The notes of a client on a project. */
 interface Noted {
   readonly description: string | null
   readonly metadata: Readonly<Record<string, string>>
@@ -36,7 +35,7 @@ interface Noted {
 
 type FilesWanted = Stretch<FileId> & { readonly status: CorpusStatus | null }
 
-/** What members do with projects as clients of vector stores: the rights are those of `MemberProjects`. */
+/** Projects as vector stores: notes on them and on their files. The rights are those of `Projects`. */
 export class ProjectNotes extends Context.Service<
   ProjectNotes,
   {
@@ -55,12 +54,12 @@ export class ProjectNotes extends Context.Service<
       | ProjectNotFound
       | DatabaseUnavailable
     >
-    /** For owners; undefined leaves something as it is. */
+    /** Changes a project, for owners; undefined leaves a part as it is. */
     readonly update: (
       membership: ProjectMembership,
       changes: { readonly name?: string; readonly metadata?: Noted["metadata"] }
     ) => Effect.Effect<void, ProjectExists | NotProjectOwner | Forbidden>
-    /** In the order of upload. */
+    /** Lists files in the order of upload. */
     readonly files: (
       membership: ProjectMembership,
       wanted: FilesWanted
@@ -85,70 +84,70 @@ export class ProjectNotes extends Context.Service<
       membership: ProjectMembership,
       id: FileBatchId
     ) => Effect.Effect<FileBatch, FileBatchNotFound | DatabaseUnavailable>
-    /** Those that the project still has. */
+    /** Lists the files of a batch that the project still has. */
     readonly batchFiles: (
       membership: ProjectMembership,
       id: FileBatchId,
       wanted: FilesWanted
     ) => Effect.Effect<Page<CorpusFile>, FileBatchNotFound | DatabaseUnavailable>
-    /** Takes out what the batch has added and no search has found yet; does nothing once all is searchable. */
+    /** Removes the files that the batch added and that aren't searchable yet; does nothing once all are. */
     readonly cancelBatch: (
       membership: ProjectMembership,
       id: FileBatchId
     ) => Effect.Effect<FileBatch, FileBatchNotFound | NotProjectOwner | Forbidden>
   }
 >()("parley/projects/ProjectNotes") {
-  static readonly layer: Layer.Layer<ProjectNotes, never, MemberProjects | Projects | SqlClient.SqlClient> =
-    Layer.effect(
-      ProjectNotes,
-      Effect.gen(function* () {
-        const sql = yield* SqlClient.SqlClient
-        const audit = yield* makeAuditRecorder
-        const members = yield* MemberProjects
-        const table = yield* makeProjectTable
-        const corpus = yield* makeCorpusTable
-        const { addAll, addFile, noteFile } = yield* makeNotedFiles
+  static readonly layer: Layer.Layer<ProjectNotes, never, Projects | SqlClient.SqlClient> = Layer.effect(
+    ProjectNotes,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const audit = yield* makeAuditRecorder
+      const projects = yield* Projects
+      const { admitOwner, lock } = yield* makeAdmission
+      const corpus = yield* makeCorpusTable
+      const { addAll, addFile, noteFile } = yield* makeNotedFiles
 
-        const create = Effect.fn("ProjectNotes.create")(
-          function* (
-            userId: UserId,
-            name: string,
-            { description, files, metadata }: Noted & { readonly files: ReadonlyArray<FileToAdd> }
-          ) {
-            const { id } = yield* members.create(userId, name)
-            yield* sql`UPDATE projects SET description = ${description}, metadata = ${JSON.stringify(metadata)}::jsonb
+      const create = Effect.fn("ProjectNotes.create")(
+        function* (
+          userId: UserId,
+          name: string,
+          { description, files, metadata }: Noted & { readonly files: ReadonlyArray<FileToAdd> }
+        ) {
+          const { id } = yield* projects.createOwn(userId, name)
+          yield* sql`UPDATE projects SET description = ${description}, metadata = ${JSON.stringify(metadata)}::jsonb
               WHERE id = ${id}::uuid`
-            if (files.length > 0) yield* addAll(id, userId, files)
-            return id
-          },
-          sql.withTransaction,
-          orUnavailable
-        )
+          if (files.length > 0) yield* addAll(id, userId, files)
+          return id
+        },
+        sql.withTransaction,
+        orUnavailable
+      )
 
-        const update = Effect.fn("ProjectNotes.update")(
-          function* (
-            membership: ProjectMembership,
-            { metadata, name }: { readonly name?: string; readonly metadata?: Noted["metadata"] }
-          ) {
-            yield* members.requireOwner(membership)
-            if (name !== undefined) yield* members.rename(membership, name)
-            if (metadata === undefined) return
-            const project = (yield* table.lock(membership.projectId)) ?? (yield* new ProjectNotFound())
-            const changed = yield* sql`UPDATE projects SET metadata = ${JSON.stringify(metadata)}::jsonb
+      const update = Effect.fn("ProjectNotes.update")(
+        function* (
+          membership: ProjectMembership,
+          { metadata, name }: { readonly name?: string; readonly metadata?: Noted["metadata"] }
+        ) {
+          yield* admitOwner(membership)
+          if (name !== undefined) yield* projects.rename(membership, name)
+          if (metadata === undefined) return
+          // The entry has the new name.
+          const project = yield* lock(membership.projectId)
+          const changed = yield* sql`UPDATE projects SET metadata = ${JSON.stringify(metadata)}::jsonb
               WHERE id = ${project.id}::uuid AND metadata <> ${JSON.stringify(metadata)}::jsonb RETURNING 1`
-            if (changed.length > 0) yield* audit.record(entryOf("project.note", project))
-          },
-          sql.withTransaction,
-          orUnavailable
-        )
+          if (changed.length > 0) yield* audit.record(entryOf("project.note", project))
+        },
+        sql.withTransaction,
+        orUnavailable
+      )
 
-        const files = Effect.fn("ProjectNotes.files")(
-          ({ projectId }: ProjectMembership, wanted: FilesWanted) =>
-            corpus.list(projectId, { ...wanted, batch: null }),
-          orUnavailable
-        )
+      const files = Effect.fn("ProjectNotes.files")(
+        ({ projectId }: ProjectMembership, wanted: FilesWanted) =>
+          corpus.list(projectId, { ...wanted, batch: null }),
+        orUnavailable
+      )
 
-        return ProjectNotes.of({ create, update, files, addFile, noteFile, ...(yield* makeFileBatches) })
-      })
-    )
+      return ProjectNotes.of({ create, update, files, addFile, noteFile, ...(yield* makeFileBatches) })
+    })
+  )
 }

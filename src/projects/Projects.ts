@@ -1,37 +1,56 @@
 import { Context, Effect, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
-import type { SqlClient } from "effect/sql"
+import { SqlClient } from "effect/sql"
+import { makeAuditRecorder } from "../audit/AuditRecorder.ts"
 import type { Page } from "../domain/Account.ts"
 import {
   type DatabaseUnavailable,
+  type EndpointForbidden,
   type FileNotFound,
   type LastProjectOwner,
-  type OrganizationNotFound,
-  type ProjectExists,
+  type NotProjectMember,
+  type NotProjectOwner,
+  OrganizationNotFound,
+  ProjectExists,
   type ProjectMemberNotFound,
   ProjectNotFound,
-  ProjectOwnerMissing,
+  type ProjectOwnerMissing,
   type ProjectsLoseOwner,
+  type TooManyProjects,
   type UserNotFound,
   type UserOfOtherOrganization
 } from "../domain/Errors.ts"
-import type { FileId, OrganizationId, ProjectId, UserId } from "../domain/Ids.ts"
-import type { CorpusFile, CorpusStatus, Project, ProjectMember, ProjectRole } from "../domain/Project.ts"
+import { type FileId, type OrganizationId, ProjectId, type UserId } from "../domain/Ids.ts"
+import type {
+  CorpusFile,
+  CorpusStatus,
+  Project,
+  ProjectMember,
+  ProjectMembership,
+  ProjectRole
+} from "../domain/Project.ts"
 import type { Retrieval } from "../retrieval/Retrieval.ts"
+import type { AppConfig } from "../settings/AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
-import { pageOf } from "../sql/Paging.ts"
+import { pageOf, type Stretch } from "../sql/Paging.ts"
+import { entryOf, makeAdmission, type ProjectAccess } from "./Admission.ts"
+import { makeOwnCreation, makeOwnProjects, type ReadableProject } from "./OwnProjects.ts"
 import {
-  makeProjectDeletion,
+  makeProjectErasure,
   makeUserProjects,
   type UserHolding,
   type UserMembership
 } from "./ProjectErasure.ts"
-import { makeProjectChanges, requireUser } from "./ProjectFiles.ts"
-import { makeCorpusTable, makeProjectTable } from "./ProjectTable.ts"
+import { makeProjectFiles } from "./ProjectFiles.ts"
+import { makeProjectMembers } from "./ProjectMembers.ts"
+import { makeProjectTable } from "./ProjectTable.ts"
+
+type Forbidden = ProjectNotFound | NotProjectMember | NotProjectOwner | DatabaseUnavailable
 
 /**
- * Projects, their members and their files, for the operator. Members and files come from the project's organization only.
- * Every change holds for the next request: who is a member, and what a search finds.
+ * Projects, their members and their files. Administrators name a project by its id, members by the proof of their
+ * membership; a method that takes a `ProjectAccess` is for both. Members and files come from the project's organization
+ * only. Every change holds for the next request: who is a member, and what a search finds.
  */
 export class Projects extends Context.Service<
   Projects,
@@ -41,34 +60,74 @@ export class Projects extends Context.Service<
       name: string,
       organization: string
     ) => Effect.Effect<Project, ProjectExists | OrganizationNotFound | DatabaseUnavailable>
-    /** Oldest first, from the one after `after` on; only those of that name, in whatever case, where one is given. */
+    /** Creates a project in the user's organization, with the user as its owner. */
+    readonly createOwn: (
+      userId: UserId,
+      name: string
+    ) => Effect.Effect<
+      Project,
+      ProjectExists | OrganizationNotFound | EndpointForbidden | TooManyProjects | DatabaseUnavailable
+    >
+    /** Lists projects, oldest first and after the project `after`. A name selects by it, regardless of case. */
     readonly list: (query: {
       readonly name: string | null
       readonly after?: ProjectId
     }) => Effect.Effect<Page<Project>, DatabaseUnavailable>
+    /** Lists the projects that the user is a member of, in the order of their creation. */
+    readonly listOwn: (
+      userId: UserId,
+      wanted: Stretch<ProjectId>
+    ) => Effect.Effect<Page<ReadableProject>, DatabaseUnavailable>
     readonly get: (id: ProjectId) => Effect.Effect<Project, ProjectNotFound | DatabaseUnavailable>
+    readonly getOwn: (
+      membership: ProjectMembership
+    ) => Effect.Effect<ReadableProject, ProjectNotFound | DatabaseUnavailable>
+    readonly requireOwner: (membership: ProjectMembership) => Effect.Effect<void, Forbidden>
+    /** Renames a project, for owners. Entries of the audit log keep the earlier name. */
+    readonly rename: (
+      access: ProjectAccess,
+      name: string
+    ) => Effect.Effect<Project, ProjectExists | Forbidden>
+    /** Deletes a project: it exists for nobody from then on. Files stay with their owners. */
+    readonly delete: (
+      id: ProjectId
+    ) => Effect.Effect<{ readonly name: string }, ProjectNotFound | DatabaseUnavailable>
     readonly members: (
-      id: ProjectId,
+      access: ProjectAccess,
       after?: UserId
     ) => Effect.Effect<Page<ProjectMember>, ProjectNotFound | DatabaseUnavailable>
-    /** Makes a user a member, or gives a member another role. The only owner who isn't disabled stays an owner. */
+    /**
+     * Makes a user a member, or gives a member another role, for owners. Without a role, a new member is a `member`,
+     * and a known one keeps the role. The only owner who isn't disabled stays an owner.
+     */
     readonly addMember: (
-      id: ProjectId,
+      access: ProjectAccess,
       email: string,
+      role?: ProjectRole
+    ) => Effect.Effect<ProjectMember, UserNotFound | UserOfOtherOrganization | LastProjectOwner | Forbidden>
+    /** Gives a member another role, for owners. */
+    readonly setRole: (
+      membership: ProjectMembership,
+      userId: UserId,
       role: ProjectRole
     ) => Effect.Effect<
       ProjectMember,
-      ProjectNotFound | UserNotFound | UserOfOtherOrganization | LastProjectOwner | DatabaseUnavailable
+      ProjectMemberNotFound | UserNotFound | UserOfOtherOrganization | LastProjectOwner | Forbidden
     >
-    /** The only owner who isn't disabled stays a member. */
+    /** Removes a member. The only owner who isn't disabled stays a member. */
     readonly removeMember: (
       id: ProjectId,
       email: string
     ) => Effect.Effect<
       void,
-      ProjectNotFound | UserNotFound | ProjectMemberNotFound | LastProjectOwner | DatabaseUnavailable
+      UserNotFound | ProjectMemberNotFound | LastProjectOwner | ProjectNotFound | DatabaseUnavailable
     >
-    /** Who is to own files that are uploaded for the project: the user of that address, or else its first owner. */
+    /** Removes a member, for owners; members may remove themselves. */
+    readonly removeMemberById: (
+      membership: ProjectMembership,
+      userId: UserId
+    ) => Effect.Effect<void, UserNotFound | ProjectMemberNotFound | LastProjectOwner | Forbidden>
+    /** The future owner of files that are uploaded for the project: the user of that address, or else its first owner. */
     readonly fileOwner: (
       id: ProjectId,
       email: string | null
@@ -76,44 +135,41 @@ export class Projects extends Context.Service<
       string,
       ProjectNotFound | ProjectOwnerMissing | UserNotFound | UserOfOtherOrganization | DatabaseUnavailable
     >
-    /** In the order of upload, from the one after `after` on. */
+    /** Lists files in the order of upload, after the file `after`. */
     readonly files: (
-      id: ProjectId,
+      access: ProjectAccess,
       query: { readonly status: CorpusStatus | null; readonly after?: FileId }
     ) => Effect.Effect<Page<CorpusFile>, ProjectNotFound | DatabaseUnavailable>
-    /** Adds a file, which becomes searchable in the background once its text has been read. Adding it twice is adding it once. */
-    readonly addFile: (
-      id: ProjectId,
+    /** A file of the project, of any owner. */
+    readonly file: (
+      membership: ProjectMembership,
       fileId: FileId
-    ) => Effect.Effect<
-      CorpusFile,
-      ProjectNotFound | FileNotFound | UserOfOtherOrganization | DatabaseUnavailable
-    >
-    /** Adds those of the files that are of the project's organization; the answer is which it didn't have. */
+    ) => Effect.Effect<CorpusFile, FileNotFound | DatabaseUnavailable>
+    /**
+     * Adds a file, which becomes searchable in the background once its text has been read. Adding it twice is adding it
+     * once. Members add files of their own.
+     */
+    readonly addFile: (
+      access: ProjectAccess,
+      fileId: FileId
+    ) => Effect.Effect<CorpusFile, FileNotFound | UserOfOtherOrganization | Forbidden>
+    /** Adds the files that are of the project's organization, and returns the ones that the project didn't have. */
     readonly addFiles: (
       id: ProjectId,
       fileIds: ReadonlyArray<FileId>
     ) => Effect.Effect<ReadonlyArray<FileId>, ProjectNotFound | DatabaseUnavailable>
-    /** Takes a file out of the project; its owner keeps it. */
+    /** Removes a file from the project; its owner keeps it. Owners of the project remove any file, members their own. */
     readonly removeFile: (
-      id: ProjectId,
+      access: ProjectAccess,
       fileId: FileId
-    ) => Effect.Effect<void, ProjectNotFound | FileNotFound | DatabaseUnavailable>
-    /** Has every file indexed again in the background; those that are searchable stay so. The answer is how many. */
+    ) => Effect.Effect<void, FileNotFound | Forbidden>
+    /** Has every file indexed again in the background, and returns their number. Searchable files stay searchable. */
     readonly reindex: (id: ProjectId) => Effect.Effect<number, ProjectNotFound | DatabaseUnavailable>
-    /** Entries of the audit log keep the name of their time. */
-    readonly rename: (
-      id: ProjectId,
-      name: string
-    ) => Effect.Effect<Project, ProjectNotFound | ProjectExists | DatabaseUnavailable>
-    /** From then on the project doesn't exist for anybody. Files stay with their owners. */
-    readonly delete: (
-      id: ProjectId
-    ) => Effect.Effect<{ readonly name: string }, ProjectNotFound | DatabaseUnavailable>
     /** Deleted projects of which something is left, some at a time. */
     readonly deletedProjects: Effect.Effect<ReadonlyArray<ProjectId>, DatabaseUnavailable>
-    /** Removes files of a deleted project, and the project once it has none; the answer is how many. */
+    /** Removes files of a deleted project, and the project once it has none; returns their number. */
     readonly eraseSome: (id: ProjectId) => Effect.Effect<number, DatabaseUnavailable>
+    /** Some projects of an organization; none when it has none. */
     readonly someOf: (id: OrganizationId) => Effect.Effect<ReadonlyArray<ProjectId>, DatabaseUnavailable>
     readonly membershipsOf: (id: UserId) => Effect.Effect<ReadonlyArray<UserMembership>, DatabaseUnavailable>
     /** The projects with files of a user, and those that would be without an owner. */
@@ -127,51 +183,74 @@ export class Projects extends Context.Service<
     readonly removeUser: (id: UserId) => Effect.Effect<void, DatabaseUnavailable>
   }
 >()("parley/projects/Projects") {
-  static readonly layer: Layer.Layer<Projects, never, Retrieval | SqlClient.SqlClient> = Layer.effect(
-    Projects,
-    Effect.gen(function* () {
-      const table = yield* makeProjectTable
-      const corpus = yield* makeCorpusTable
-      const changes = yield* makeProjectChanges
-      const deletion = yield* makeProjectDeletion
-      const ofUser = yield* makeUserProjects
+  static readonly layer: Layer.Layer<Projects, never, Retrieval | SqlClient.SqlClient | AppConfig> =
+    Layer.effect(
+      Projects,
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const random = yield* SecureRandom.SecureRandom
+        const audit = yield* makeAuditRecorder
+        const table = yield* makeProjectTable
+        const { admitOwner } = yield* makeAdmission
+        const members = yield* makeProjectMembers
 
-      const list = Effect.fn("Projects.list")(function* (query: {
-        readonly name: string | null
-        readonly after?: ProjectId
-      }) {
-        return pageOf(yield* table.page(query.name, query.after))
-      }, orUnavailable)
+        const create = Effect.fn("Projects.create")(function* (name: string, organization: string) {
+          const id = ProjectId.make(yield* random.uuidV7())
+          const created = yield* audit.recording(
+            table.insert(id, name, organization),
+            (project) => project && entryOf("project.create", project)
+          )
+          if (created !== undefined) return created
+          return yield* (yield* table.hasOrganization(organization))
+            ? new ProjectExists()
+            : new OrganizationNotFound()
+        }, orUnavailable)
 
-      const get = Effect.fn("Projects.get")(function* (id: ProjectId) {
-        const found = yield* table.find(id)
-        return found ?? (yield* new ProjectNotFound())
-      }, orUnavailable)
+        const list = Effect.fn("Projects.list")(function* (query: {
+          readonly name: string | null
+          readonly after?: ProjectId
+        }) {
+          return pageOf(yield* table.page(query.name, query.after))
+        }, orUnavailable)
 
-      const members = Effect.fn("Projects.members")(function* (id: ProjectId, after?: UserId) {
-        yield* get(id)
-        return pageOf(yield* table.members(id, after))
-      }, orUnavailable)
+        const get = Effect.fn("Projects.get")(function* (id: ProjectId) {
+          return (yield* table.find(id)) ?? (yield* new ProjectNotFound())
+        }, orUnavailable)
 
-      const fileOwner = Effect.fn("Projects.fileOwner")(function* (id: ProjectId, email: string | null) {
-        if (email !== null) {
-          yield* requireUser(table)(id, email)
-          return email
-        }
-        yield* get(id)
-        const owner = yield* table.owner(id)
-        return owner ?? (yield* new ProjectOwnerMissing())
-      }, orUnavailable)
+        const requireOwner = Effect.fn("Projects.requireOwner")(
+          (membership: ProjectMembership) => Effect.asVoid(admitOwner(membership)),
+          sql.withTransaction,
+          orUnavailable
+        )
 
-      const files = Effect.fn("Projects.files")(function* (
-        id: ProjectId,
-        query: { readonly status: CorpusStatus | null; readonly after?: FileId }
-      ) {
-        yield* get(id)
-        return pageOf(yield* corpus.page(id, query.status, query.after))
-      }, orUnavailable)
+        const rename = Effect.fn("Projects.rename")(
+          function* (access: ProjectAccess, name: string) {
+            const { project } = yield* admitOwner(access)
+            if (yield* table.isTaken(project, name)) return yield* new ProjectExists()
+            if (project.name !== name) {
+              yield* table.rename(project.id, name)
+              const details = { name: { old: project.name, new: name } }
+              yield* audit.record(entryOf("project.rename", { ...project, name }, details))
+            }
+            return (yield* table.find(project.id)) ?? (yield* new ProjectNotFound())
+          },
+          sql.withTransaction,
+          orUnavailable
+        )
 
-      return Projects.of({ ...changes, ...deletion, ...ofUser, list, get, members, fileOwner, files })
-    })
-  ).pipe(Layer.provide(SecureRandom.layerWebCrypto))
+        return Projects.of({
+          create,
+          createOwn: yield* makeOwnCreation(create, members.addMember),
+          list,
+          get,
+          ...(yield* makeOwnProjects),
+          requireOwner,
+          rename,
+          ...members,
+          ...(yield* makeProjectFiles),
+          ...(yield* makeProjectErasure),
+          ...(yield* makeUserProjects(members.addMember))
+        })
+      })
+    ).pipe(Layer.provide(SecureRandom.layerWebCrypto))
 }

@@ -8,14 +8,11 @@ import * as KeyToken from "../../src/auth/KeyToken.ts"
 import { Onboarding } from "../../src/auth/Onboarding.ts"
 import type { AuditAction } from "../../src/domain/AuditEntry.ts"
 import { Policy } from "../../src/plans/Policy.ts"
-import { MemberProjects } from "../../src/projects/MemberProjects.ts"
 import { ProjectNotes } from "../../src/projects/ProjectNotes.ts"
 import { Projects } from "../../src/projects/Projects.ts"
-import { AppConfig } from "../../src/settings/AppConfig.ts"
 import { Usage } from "../../src/usage/Usage.ts"
 import { authLayer } from "../auth/AccountsFixture.ts"
 import { projectsOver, someFile } from "../retrieval/fixtures.ts"
-import { testConfig } from "../support/TestConfig.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
 import { usageLayer } from "../usage/asking.ts"
 
@@ -24,11 +21,7 @@ export const recordingOver = Layer.mergeAll(
   authLayer(),
   usageLayer,
   Audit.layer,
-  ProjectNotes.layer.pipe(
-    Layer.provideMerge(MemberProjects.layer),
-    Layer.provideMerge(projectsOver()),
-    Layer.provide(Layer.succeed(AppConfig, testConfig({})))
-  )
+  Layer.provideMerge(ProjectNotes.layer, projectsOver())
 )
 
 /** The same on one client whose statements can be made to fail. */
@@ -53,7 +46,6 @@ type Services =
   | ApiKeys
   | Onboarding
   | Projects
-  | MemberProjects
   | ProjectNotes
   | Policy
   | Usage
@@ -78,13 +70,13 @@ const addMember = ({ project, user }: Tenant, role: "owner" | "member") =>
 const asOwner = <A, E>(
   { project, user }: Tenant,
   change: (
-    members: MemberProjects["Service"],
+    members: Projects["Service"],
     membership: Effect.Success<ReturnType<Policy["Service"]["project"]>>
   ) => Effect.Effect<A, E>
 ) =>
   Effect.gen(function* () {
     const membership = yield* (yield* Policy).project(user.id, project.id)
-    return yield* change(yield* MemberProjects, membership)
+    return yield* change(yield* Projects, membership)
   })
 
 /** The same with what clients note of it. */
@@ -233,7 +225,7 @@ export const changes: ReadonlyArray<Change> = [
   {
     title: "creating a project of one's own",
     actions: ["project.create", "project.member_add"],
-    run: ({ user }) => Effect.flatMap(MemberProjects, (members) => members.create(user.id, "an own project"))
+    run: ({ user }) => Effect.flatMap(Projects, (projects) => projects.createOwn(user.id, "an own project"))
   },
   {
     title: "changing the role of a member as an owner",
@@ -250,7 +242,7 @@ export const changes: ReadonlyArray<Change> = [
     first: addColleague,
     run: (tenant) =>
       Effect.flatMap(colleagueOf(tenant), (id) =>
-        asOwner(tenant, (members, membership) => members.removeMember(membership, id))
+        asOwner(tenant, (members, membership) => members.removeMemberById(membership, id))
       )
   },
   {

@@ -12,7 +12,6 @@ import type { Role } from "../../src/domain/Account.ts"
 import type { UserId } from "../../src/domain/Ids.ts"
 import { FileStore } from "../../src/files/FileStore.ts"
 import { Policy } from "../../src/plans/Policy.ts"
-import { MemberProjects } from "../../src/projects/MemberProjects.ts"
 import { Projects } from "../../src/projects/Projects.ts"
 import { someFile } from "../retrieval/fixtures.ts"
 import { TestApp } from "../support/TestApp.ts"
@@ -150,12 +149,12 @@ const uploaded = Effect.fnUntraced(function* (userId: UserId) {
 
 /** What a user owns besides keys and sessions; the other user becomes a member of the project. */
 const ownedBy = Effect.fnUntraced(function* (userId: UserId, otherEmail: string) {
-  const members = yield* MemberProjects
-  const { id: ownProjectId } = yield* members.create(userId, `project ${randomUUID()}`)
+  const projects = yield* Projects
+  const { id: ownProjectId } = yield* projects.createOwn(userId, `project ${randomUUID()}`)
   const membership = yield* (yield* Policy).project(userId, ownProjectId)
-  const { userId: memberId } = yield* members.addMember(membership, otherEmail)
+  const { userId: memberId } = yield* projects.addMember(membership, otherEmail)
   const ownProjectFileId = yield* someFile(userId, "notes", "notes.md")
-  yield* members.addFile(membership, ownProjectFileId)
+  yield* projects.addFile(membership, ownProjectFileId)
   const ownFileId = yield* uploaded(userId)
   return { ownProjectId, memberId, ownProjectFileId, ownFileId, ...(yield* someConversation(userId)) }
 })

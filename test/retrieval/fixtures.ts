@@ -5,7 +5,9 @@ import { FileId, type ProjectId, UserId } from "../../src/domain/Ids.ts"
 import { Policy } from "../../src/plans/Policy.ts"
 import { Projects } from "../../src/projects/Projects.ts"
 import { Retrieval } from "../../src/retrieval/Retrieval.ts"
+import { AppConfig } from "../../src/settings/AppConfig.ts"
 import { policyLayer } from "../auth/AccountsFixture.ts"
+import { testConfig } from "../support/TestConfig.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
 import { untilValue } from "../support/until.ts"
 import { ScriptedRetrieval } from "./ScriptedRetrieval.ts"
@@ -14,6 +16,7 @@ import { ScriptedRetrieval } from "./ScriptedRetrieval.ts"
 export const projectsOver = (version = "scripted") =>
   Layer.merge(Layer.fresh(Projects.layer), policyLayer).pipe(
     Layer.provideMerge(Layer.fresh(ScriptedRetrieval.layerVersion(version))),
+    Layer.provide(Layer.succeed(AppConfig, testConfig({}))),
     // The tests provoke what would be logged.
     Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, "None"))
   )
