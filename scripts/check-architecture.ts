@@ -3,6 +3,7 @@ import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { type Exception, exceptions } from "./architecture/Exceptions.ts"
 import { checkLengths } from "./architecture/Lengths.ts"
+import { checkServiceKeys } from "./architecture/ServiceKeys.ts"
 import { type Source, sourceOf, type Violation } from "./architecture/Source.ts"
 import { checkWords } from "./architecture/Words.ts"
 
@@ -12,6 +13,7 @@ const directories = ["src", "migrations", "scripts", "test"]
 
 export const checkSource = (source: Source): ReadonlyArray<Violation> => [
   ...checkWords(source),
+  ...checkServiceKeys(source),
   ...checkLengths(source)
 ]
 

@@ -238,6 +238,20 @@ describe("the architecture check", () => {
     }
   })
 
+  it("rejects keys of services that don't name their folder and themselves", () => {
+    const service = (key: string) => `export class Usage extends Context.Service<Usage, {}>()("${key}") {}`
+    const reference = (key: string) => `export const Network = Context.Reference<Usage>("${key}", {})`
+    for (const key of ["parley/Usage", "parley/files/Usage", "parley/usage/Usages"]) {
+      assert.deepStrictEqual(broken("src/usage/Usage.ts", service(key)), ["service key:1"], key)
+    }
+    assert.deepStrictEqual(broken("src/usage/Usage.ts", service("parley/usage/Usage")), [])
+    assert.deepStrictEqual(broken("src/tools/egress/Net.ts", reference("parley/tools/Network")), [
+      "service key:1"
+    ])
+    assert.deepStrictEqual(broken("src/tools/egress/Net.ts", reference("parley/tools/egress/Network")), [])
+    assert.deepStrictEqual(broken("src/usage/Usage.ts", 'export const a = f("parley/api")'), [])
+  })
+
   it("the check rejects names of files that say nothing", () => {
     for (const name of ["index", "utils", "util", "common", "helpers", "misc", "UserManager", "UsageLive"]) {
       assert.deepStrictEqual(broken(`src/usage/${name}.ts`, ""), ["name:1"], name)

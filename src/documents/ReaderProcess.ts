@@ -11,7 +11,7 @@ export const readerProgram = (self: string = import.meta.url): NodeProgram =>
   nodeProgram(self, "./child.ts", "./extract.js")
 
 /** The program that reads documents. Tests take the bundle's, which takes a third of the time to start. */
-export const CurrentReaderProgram = Context.Reference<NodeProgram>("parley/documents/ReaderProgram", {
+export const CurrentReaderProgram = Context.Reference<NodeProgram>("parley/documents/CurrentReaderProgram", {
   defaultValue: () => readerProgram()
 })
 

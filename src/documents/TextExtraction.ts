@@ -87,7 +87,7 @@ export class TextExtraction extends Context.Service<
     readonly unconfined: Effect.Effect<ReadonlyArray<string>>
     readonly version: string
   }
->()("parley/files/TextExtraction") {
+>()("parley/documents/TextExtraction") {
   static readonly layer: Layer.Layer<TextExtraction, never, AppConfig> = Layer.effect(
     TextExtraction,
     Effect.gen(function* () {

@@ -58,6 +58,6 @@ export const newAccessEntry = (beganNanos: bigint): AccessEntry => ({
 })
 
 /** The entry of the current request; null outside of one. */
-export const CurrentAccess = Context.Reference<AccessEntry | null>("parley/domain/AccessEntry", {
+export const CurrentAccess = Context.Reference<AccessEntry | null>("parley/domain/CurrentAccess", {
   defaultValue: () => null
 })

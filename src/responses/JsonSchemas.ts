@@ -42,7 +42,7 @@ export const schemaProgram = (self: string = import.meta.url): NodeProgram =>
   nodeProgram(self, "./schemas/child.ts", "./schemas.js")
 
 /** The program that has the schemas of clients. Tests take others. */
-export const CurrentSchemaProgram = Context.Reference<NodeProgram>("parley/responses/SchemaProgram", {
+export const CurrentSchemaProgram = Context.Reference<NodeProgram>("parley/responses/CurrentSchemaProgram", {
   defaultValue: () => schemaProgram()
 })
 

@@ -38,7 +38,7 @@ export class ModelCatalog extends Context.Service<
     /** Reads the file of the catalog again; null without one. */
     readonly prepare: Effect.Effect<PreparedCatalog | null, CatalogInvalid>
   }
->()("parley/models/ModelCatalog") {
+>()("parley/routing/ModelCatalog") {
   static readonly layer: Layer.Layer<ModelCatalog, CatalogInvalid, AppConfig> = Layer.effect(
     ModelCatalog,
     Effect.gen(function* () {

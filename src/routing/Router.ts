@@ -49,7 +49,7 @@ export class Router extends Context.Service<
     /** Reads the file of the catalog again; null without one. */
     readonly prepare: Effect.Effect<PreparedCatalog | null, CatalogInvalid>
   }
->()("parley/models/Router") {
+>()("parley/routing/Router") {
   static readonly layerNoDeps = Layer.effect(
     Router,
     Effect.gen(function* () {

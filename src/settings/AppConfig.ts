@@ -95,7 +95,7 @@ const isWhole = <A extends object>(values: A): values is A & NonNull<A> =>
 export type Settings = ReturnType<typeof valuesOf>
 
 /** The settings of this process. */
-export class AppConfig extends Context.Service<AppConfig, Settings>()("parley/AppConfig") {}
+export class AppConfig extends Context.Service<AppConfig, Settings>()("parley/settings/AppConfig") {}
 
 /** The settings that the ConfigProvider holds, or every problem with them at once. */
 export const readSettings = Effect.fnUntraced(function* (

@@ -8,7 +8,7 @@ import { Context } from "effect"
 export type FindAddress = (url: string) => string | null
 
 /** The addresses that the current call may read; none by default. */
-export const NamedAddresses = Context.Reference<FindAddress>("parley/tools/NamedAddresses", {
+export const NamedAddresses = Context.Reference<FindAddress>("parley/tools/egress/NamedAddresses", {
   defaultValue: () => () => null
 })
 
