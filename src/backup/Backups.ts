@@ -1,5 +1,8 @@
+import { spawn } from "node:child_process"
 import { mkdir, readdir, rm } from "node:fs/promises"
+import { setPriority } from "node:os"
 import { dirname, join } from "node:path"
+import { fileURLToPath } from "node:url"
 import { Context, DateTime, Effect, Layer, Option, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import type { DatabaseUnavailable } from "../domain/Errors.ts"
@@ -17,29 +20,36 @@ import {
 } from "../telemetry/Instruments.ts"
 import { BackupFailed } from "./ArchiveFormat.ts"
 import { backupDirectory, backupsIn, scheduledName, timeOfName } from "./BackupList.ts"
-import { backupHoursMax, runBackup } from "./BackupProcess.ts"
 import { type LastBackup, lastBackup } from "./LastBackup.ts"
 
 /** Hours between two scheduled backups of the embedded database, unless the settings say otherwise. */
 const embeddedHours = 24
-/** How often it is looked whether a backup is due. */
+/** Interval of the checks whether a backup is due. */
 const checkMinutes = 5
-/** A service that runs for a shorter time makes none. */
+/** Time until the first check; a service that runs for a shorter time makes no backup. */
 const firstCheckMinutes = 10
-/** How long after a failure the next attempt is made. */
+/** Time from a failure to the next attempt. */
 const retryMinutes = 60
+/** Time limit of a scheduled backup, which then ends and has failed. */
+const backupHoursMax = 24
+/** Length of the end of the standard error that is kept. */
+const outputCharactersMax = 4_000
+/** A low priority leaves the rest of the machine responsive. */
+const niceness = 10
+/** Time limit for the process to remove an unfinished archive. */
+const endSeconds = 10
 
 /** The scheduled backups of this installation. */
 export class Backups extends Context.Service<
   Backups,
   {
-    /** Where scheduled backups go. */
+    /** The directory of scheduled backups. */
     readonly directory: string
     /** Hours between two scheduled backups; 0: none are made. */
     readonly everyHours: number
     /** The newest good backup, made by the schedule or by hand; null where there is none. */
     readonly last: Effect.Effect<LastBackup | null, DatabaseUnavailable>
-    /** Why the latest attempt of this process failed; null after a success. */
+    /** The reason for the failure of this process's latest attempt; null after a success. */
     readonly failure: Effect.Effect<string | null>
   }
 >()("parley/backup/Backups") {
@@ -107,9 +117,66 @@ export class Backups extends Context.Service<
     )
 }
 
-/** Whether the newest backup, if there is one, is that many hours old. */
+/** Tells whether a backup is due: there is none, or the newest is that many hours old. */
 export const isDue = (last: LastBackup | null, everyHours: number, now: DateTime.Utc): boolean =>
   last === null || !DateTime.isLessThan(now, DateTime.add(last.at, { hours: everyHours }))
+
+/** The command line's source, or beside a bundle its entry. `self` is the calling module. */
+export const commandLineOf = (self: string = import.meta.url): string =>
+  fileURLToPath(new URL(self.endsWith(".ts") ? "../cli/main.ts" : "./parley.js", self))
+
+const start = (args: ReadonlyArray<string>) => {
+  const child = spawn(process.execPath, [commandLineOf(), ...args], { stdio: ["ignore", "ignore", "pipe"] })
+  let output = ""
+  child.stderr.on("data", (text: Buffer) => {
+    output = (output + text.toString()).slice(-outputCharactersMax)
+  })
+  const ended = new Promise<number | string>((resolve) => {
+    child.once("error", (error) => resolve(error.message))
+    child.once("exit", (code, signal) => resolve(code ?? signal ?? "no exit code"))
+  })
+  return { child, ended, output: () => output }
+}
+
+const lowerPriority = (pid: number | undefined) =>
+  Effect.ignore(
+    Effect.try(() => {
+      if (pid !== undefined) setPriority(pid, niceness)
+    })
+  )
+
+/**
+ * Makes a backup at `path` in a process of its own, with the environment of this one: packing and encryption would keep the
+ * service from its requests. It is ended with the effect, and removes what it has begun.
+ */
+const runBackup = (path: string): Effect.Effect<void, BackupFailed> =>
+  Effect.acquireUseRelease(
+    Effect.sync(() => start(["backup", path, "--scheduled"])),
+    Effect.fnUntraced(function* ({ child, ended, output }) {
+      yield* lowerPriority(child.pid)
+      const outcome = yield* Effect.promise(() => ended)
+      if (outcome === 0) return
+      const lines = output().trim().split("\n")
+      const said = lines.findLast((line) => line.startsWith("parley: "))?.slice("parley: ".length)
+      return yield* new BackupFailed({
+        message: said ?? `The process ended with ${outcome}: ${lines.at(-1) ?? ""}`
+      })
+    }),
+    ({ child, ended }) =>
+      Effect.suspend(() => {
+        if (child.exitCode !== null || child.signalCode !== null) return Effect.void
+        child.kill("SIGTERM")
+        return Effect.promise(() => ended).pipe(
+          Effect.timeoutOption(`${endSeconds} seconds`),
+          Effect.andThen(Effect.sync(() => child.kill("SIGKILL")))
+        )
+      })
+  ).pipe(
+    Effect.timeoutOrElse({
+      duration: `${backupHoursMax} hours`,
+      orElse: () => Effect.fail(new BackupFailed({ message: `It took longer than ${backupHoursMax} hours.` }))
+    })
+  )
 
 const unusable = (directory: string) => (error: unknown) =>
   new BackupFailed({ message: `${directory} can't be used: ${failureReason(error)}.` })

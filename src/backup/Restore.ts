@@ -1,4 +1,4 @@
-import { Effect, Option, Stream } from "effect"
+import { Effect, Option, Schema, Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { makeAuditRecorder } from "../audit/AuditRecorder.ts"
 import { counted } from "../domain/counted.ts"
@@ -10,21 +10,75 @@ import { buildText, thisBuild } from "../settings/Build.ts"
 import { type CopySession, openCopySession } from "../sql/CopySession.ts"
 import { Database } from "../sql/Database.ts"
 import { holdMaintenance, MaintenanceBusy } from "../sql/MaintenanceLock.ts"
-import { migrateRestored, newestKnown } from "../sql/Migrations.ts"
+import { migrateRestored, newestKnown, restoreTable } from "../sql/Migrations.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { addForeignKeys, clearTable, dropForeignKeys, setSequences, writeTable } from "../sql/TableCopy.ts"
 import { BackupFailed, contentOf, type Header } from "./ArchiveFormat.ts"
 import { readArchive, type ReadMember } from "./ArchiveReader.ts"
 import type { Progress } from "./Progress.ts"
-import {
-  clearDatabase,
-  confirmMark,
-  isDatabaseEmpty,
-  markDatabase,
-  removeMark,
-  type RestoreMark
-} from "./RestoreMark.ts"
 import { lengthOf, type VerifiedBackup, verifyBackup } from "./Verification.ts"
+
+const MarkRows = Schema.Tuple([Schema.Struct({ databaseId: Schema.String, confirmed: Schema.Boolean })])
+
+/** The row that stands in a database from the beginning of a restore to its end. */
+interface RestoreMark {
+  /** The id that the restored database gets. */
+  readonly databaseId: string
+  /** True once the database and the store were found empty: what they hold is then the restore's own. */
+  readonly confirmed: boolean
+}
+
+/** Selects the objects of a catalog that no extension owns. */
+const notOfExtension = (catalog: "pg_class" | "pg_proc") =>
+  `NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = '${catalog}'::regclass AND d.objid = o.oid AND d.deptype = 'e')`
+
+const relations = `SELECT quote_ident(relname) AS name, relkind AS kind FROM pg_class o
+  WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p', 'v', 'm', 'S', 'f')
+    AND relname <> '${restoreTable}' AND ${notOfExtension("pg_class")}
+  ORDER BY relkind = 'S'`
+
+const functions = `SELECT oid::regprocedure::text AS name FROM pg_proc o
+  WHERE pronamespace = current_schema()::regnamespace AND proowner = current_user::regrole AND ${notOfExtension("pg_proc")}`
+
+/** Marks the database, or finds the mark of a restore that was cut off. */
+const markDatabase = Effect.fnUntraced(function* (session: CopySession, backup: string) {
+  yield* session.run(`CREATE TABLE IF NOT EXISTS ${restoreTable} (
+    only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    database_id uuid NOT NULL,
+    backup text NOT NULL,
+    confirmed boolean NOT NULL DEFAULT false,
+    started_at timestamptz NOT NULL DEFAULT now()
+  )`)
+  yield* session.run(
+    `INSERT INTO ${restoreTable} (database_id, backup) VALUES (gen_random_uuid(), $1) ON CONFLICT DO NOTHING`,
+    [backup]
+  )
+  const rows = yield* session.run(`SELECT database_id AS "databaseId", confirmed FROM ${restoreTable}`)
+  const [mark] = yield* Effect.orDie(Schema.decodeUnknownEffect(MarkRows)(rows))
+  return mark satisfies RestoreMark
+})
+
+const confirmMark = (session: CopySession) => session.run(`UPDATE ${restoreTable} SET confirmed = true`)
+
+/** Removes the mark, which lets the service start. */
+const removeMark = (session: CopySession) => session.run(`DROP TABLE ${restoreTable}`)
+
+/** Tells whether the schema holds nothing but the mark. */
+const isDatabaseEmpty = (session: CopySession) =>
+  Effect.map(session.run(`${relations} LIMIT 1`), (found) => found.length === 0)
+
+/** Removes all of the schema but the mark, after an interrupted restore. Most sequences go with their tables. */
+const clearDatabase = Effect.fnUntraced(function* (session: CopySession) {
+  const kinds: Readonly<Record<string, string>> = {
+    v: "VIEW",
+    m: "MATERIALIZED VIEW",
+    S: "SEQUENCE",
+    f: "FOREIGN TABLE"
+  }
+  for (const { kind, name } of yield* session.run(relations))
+    yield* session.run(`DROP ${kinds[String(kind)] ?? "TABLE"} IF EXISTS ${name} CASCADE`)
+  for (const { name } of yield* session.run(functions)) yield* session.run(`DROP FUNCTION ${name} CASCADE`)
+})
 
 const failed = (error: unknown) =>
   error instanceof BackupFailed
@@ -55,14 +109,14 @@ const databaseRemedy = Effect.map(AppConfig, ({ database }) =>
     : "name an empty database in DATABASE_URL, and leave the old one as it is."
 )
 
-/** Whether a store was never used: it holds nothing, and is no database's. */
+/** Tells whether a store was never used: it holds nothing, and belongs to no database. */
 const isStoreUnused = Effect.fnUntraced(function* (blobs: Blobs) {
   const mark = blobs.mark === null ? null : yield* blobs.mark.read
   if (mark !== null && mark.database !== null) return false
   return Option.isNone(yield* Stream.runHead(blobs.olderThan(0)))
 })
 
-/** Gives the store to the restored database. What a restore that was cut off has put there is removed. */
+/** Gives the store to the restored database, and removes the files of an interrupted restore. */
 const claimStore = Effect.fnUntraced(function* (blobs: Blobs, { databaseId }: RestoreMark) {
   if (blobs.mark === null) return databaseId
   const random = yield* SecureRandom.SecureRandom
