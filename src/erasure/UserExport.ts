@@ -1,3 +1,4 @@
+import { makeZip } from "client-zip"
 import { Context, DateTime, Effect, Layer, Option, Record, Stream, String, Struct } from "effect"
 import { Audit, type AuditFilter } from "../audit/Audit.ts"
 import { makeAuditRecorder } from "../audit/AuditRecorder.ts"
@@ -18,7 +19,6 @@ import { Projects } from "../projects/Projects.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { Usage } from "../usage/Usage.ts"
 import type { UsageRecord } from "../usage/UsageErasure.ts"
-import { type ArchiveEntry, zipArchive } from "./ZipArchive.ts"
 
 /** Files that one statement lists. */
 const filesPageRows = 100
@@ -255,3 +255,53 @@ const makeFiles = Effect.map(FileStore, (store) => {
 
   return { all, entryOf }
 })
+
+/** A file of an archive. */
+export interface ArchiveEntry<E, R> {
+  /** With slashes between directories; never what another person chose, as a path. */
+  readonly name: string
+  readonly modifiedAt: DateTime.Utc
+  readonly bytes: Stream.Stream<Uint8Array, E, R>
+}
+
+/** Converts a failure of the archive itself, not of one of its files. */
+const brokenArchive = (error: unknown): Error =>
+  error instanceof Error ? error : new Error("The archive could not be written", { cause: error })
+
+/**
+ * A ZIP archive, written while it is read. No file is held in memory, and ZIP64 bounds neither the number nor the size of
+ * files. A failure to read a file fails the stream, so that no broken archive looks complete.
+ */
+export const zipArchive = <E, R, E2, R2>(
+  entries: Stream.Stream<ArchiveEntry<E, R>, E2, R2>
+): Stream.Stream<Uint8Array, Error, R | R2> =>
+  Stream.unwrap(
+    Effect.gen(function* () {
+      const context = yield* Effect.context<R | R2>()
+      const open = new Set<AsyncIterator<unknown>>()
+
+      /** client-zip doesn't end what it reads from when it is canceled itself. */
+      const iterate = <A, E3>(stream: Stream.Stream<A, E3, R | R2>): AsyncIterable<A> => ({
+        [Symbol.asyncIterator]: () => {
+          const iterator = Stream.toAsyncIterableWith(stream, context)[Symbol.asyncIterator]()
+          open.add(iterator)
+          return {
+            next: async () => {
+              const result = await iterator.next()
+              if (result.done === true) open.delete(iterator)
+              return result
+            }
+          }
+        }
+      })
+      yield* Effect.addFinalizer(() =>
+        Effect.promise(() => Promise.all([...open].map((iterator) => iterator.return?.())))
+      )
+      const files = Stream.map(entries, ({ bytes, modifiedAt, name }) => ({
+        name,
+        lastModified: DateTime.toDateUtc(modifiedAt),
+        input: iterate(bytes)
+      }))
+      return Stream.fromReadableStream({ evaluate: () => makeZip(iterate(files)), onError: brokenArchive })
+    })
+  )
