@@ -8,9 +8,8 @@ import { storable } from "../domain/storable.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { makeAnalysis } from "./analysis/Analysis.ts"
-import { makeCompaction } from "./index/Compaction.ts"
+import { makeCompaction, makeVacuum } from "./index/IndexMaintenance.ts"
 import { makeIndexTable } from "./index/IndexTable.ts"
-import { makeVacuum } from "./index/Vacuum.ts"
 import { type Explained, type Found, makeSearching, type Query } from "./search/Searching.ts"
 import { makeSearchTable } from "./search/SearchTable.ts"
 import { makeEmbeddingJobs } from "./vectors/EmbeddingJobs.ts"
@@ -23,18 +22,18 @@ import {
 import { makeSemantic } from "./vectors/Semantic.ts"
 import { makeVectorTable } from "./vectors/VectorTable.ts"
 
-/** A file's text on its way into a project's index. */
+/** The text of a file that is to be indexed. */
 export interface IndexedFile {
   readonly fileId: FileId
   readonly filename: string
   readonly text: string
-  /** Where in `text` each page starts; null for a file without pages. */
+  /** The offset in `text` at which each page starts; null for a file without pages. */
   readonly pages: ReadonlyArray<number> | null
 }
 
 /** Searches of one user at once; the others wait. */
 const searchesPerUserMax = 2
-/** For the turns, the operator is a user like others. */
+/** The operator's key among the turns of users. */
 const operator = "operator"
 
 /** The search in the texts of a project's files. */
@@ -53,7 +52,7 @@ export class Retrieval extends Context.Service<
       memberships: ProjectMembership | ReadonlyArray<ProjectMembership>,
       query: Query
     ) => Effect.Effect<Found, DatabaseUnavailable>
-    /** What `search` finds in one project without a filter, and why. */
+    /** Returns the hits of `search` in one project without a filter, with the terms and scores behind them. */
     readonly explain: (
       membership: ProjectMembership,
       query: Query

@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
-import { makeCompaction } from "../../src/retrieval/index/Compaction.ts"
+import { makeCompaction } from "../../src/retrieval/index/IndexMaintenance.ts"
 import { Retrieval } from "../../src/retrieval/Retrieval.ts"
 import { until } from "../support/until.ts"
 import {

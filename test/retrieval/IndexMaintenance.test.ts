@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { makeCompaction } from "../../src/retrieval/index/Compaction.ts"
+import { makeCompaction } from "../../src/retrieval/index/IndexMaintenance.ts"
 import { addFile, explain, search, searchLayer, someProject } from "./SearchFixture.ts"
 
 const postingsOf = Effect.fnUntraced(function* (id: number) {

@@ -4,21 +4,21 @@ import { rowAs, rowsAs } from "../../sql/rows.ts"
 import { giveUpWrites } from "./IndexWrites.ts"
 import { frequencyBits, lengthBits, positionBits } from "./Postings.ts"
 
-/** How often the indexes are checked. */
+/** Interval of the checks of all indexes. */
 const everySeconds = 60
-/** The share and number of removed chunks from which on an index is compacted at once. */
+/** Share and number of removed chunks from which on a check compacts an index. */
 const goneShareMin = 0.2
 const goneChunksMin = 100
-/** How often every index is compacted that has any, so that no word of an erased file stays. */
+/** Interval of full compaction in checks. Full compaction removes every word of deleted files. */
 const roundsBetweenErasures = 60
-/** A file whose terms aren't all written after so long is no longer written to: its process ended. */
+/** Age of an unfinished write from which on it is given up: its process has ended. */
 const writeHoursMax = 6
-/** Rows that one statement looks at, so that none takes long. */
+/** Rows that one statement reads, so that none takes long. */
 const rowsAtOnce = 1_000
-/** Indexes in one round; the others have theirs later. */
+/** Indexes that one check compacts; the next checks compact the others. */
 const indexesAtOnce = 100
 
-/** Once, some time from now; what fails is taken up by the next one. */
+/** Runs a check after the interval. A failed check is logged, and the next one resumes it. */
 const later = <E, R>(work: Effect.Effect<void, E, R>) =>
   Effect.sleep(Duration.seconds(everySeconds)).pipe(
     Effect.andThen(work),
@@ -49,7 +49,7 @@ export const makeCompaction = Effect.gen(function* () {
     WHERE retrieval_indexes.chunks - files.chunks >= greatest(${chunksMin}, ${shareMin}::float8 * files.chunks)
     ORDER BY id LIMIT ${indexesAtOnce}`.pipe(ids)
 
-  /** Numbers of indexes that have postings but are no more, found by going from one number to the next. */
+  /** Selects deleted indexes that still have postings, by going from one number to the next. */
   const orphaned = sql`WITH RECURSIVE known AS (
       SELECT min(index_id) AS id FROM retrieval_postings
       UNION ALL SELECT (SELECT min(index_id) FROM retrieval_postings WHERE index_id > known.id) FROM known
@@ -67,14 +67,14 @@ export const makeCompaction = Effect.gen(function* () {
     while ((yield* sweepStep(indexId)).length > 0) yield* Effect.yieldNow
   })
 
-  /** Locks the index against writers until this transaction ends; false where one has it. */
+  /** Locks the index against writers until the transaction ends; false while a writer has the lock. */
   const lock = (indexId: number) =>
     Effect.map(
       sql`SELECT FROM retrieval_indexes WHERE id = ${indexId} FOR NO KEY UPDATE SKIP LOCKED`,
       (rows) => rows.length > 0
     )
 
-  /** The positions that are to stay: those of the files, those that are written to, and all still to come; and what is to go. */
+  /** Reads the positions that stay (of files, of unfinished writes, and all future ones), and the size of what goes. */
   const present = (indexId: number) =>
     sql`SELECT (files.ranges + int4multirange(int4range(next_position, NULL)) + (
           SELECT coalesce(range_agg(int4range(base, base + chunks)), '{}') FROM retrieval_writes WHERE index_id = id
@@ -88,7 +88,7 @@ export const makeCompaction = Effect.gen(function* () {
       ) AS files
       WHERE id = ${indexId}`.pipe(rowAs(Present))
 
-  /** Tidies the rows behind a place; the answer is the last one, or undefined when there are no more. */
+  /** Compacts the rows behind a place, and returns the last of them; undefined when there are no more. */
   const step = Effect.fnUntraced(function* (indexId: number, ranges: string, { base, term }: Place) {
     if (!(yield* lock(indexId))) return { term, base }
     return yield* sql`WITH batch AS MATERIALIZED (
@@ -136,13 +136,13 @@ export const makeCompaction = Effect.gen(function* () {
     for (const { id } of yield* sparse(shareMin, chunksMin)) yield* compactIndex(id)
   })
 
-  /** Does all that is worth its while now. */
+  /** Compacts the indexes whose share of removed chunks is large. */
   const compact = round(goneShareMin, goneChunksMin)
 
   /** Removes every posting of a deleted file. */
   const erase = round(0, 1)
 
-  /** Tidies from time to time, for as long as the scope is open. */
+  /** Compacts from time to time, for as long as the scope is open. */
   const start = later(erase).pipe(
     Effect.andThen(Effect.repeat(later(compact), { times: roundsBetweenErasures - 2 })),
     Effect.forever,
@@ -151,4 +151,39 @@ export const makeCompaction = Effect.gen(function* () {
   )
 
   return { compact, erase, start }
+})
+
+/** Number of written chunks, and their share of all chunks, from which on the tables are vacuumed. */
+const writtenChunksMin = 500
+const writtenShareMin = 0.1
+
+const StoredChunks = Schema.Struct({ chunks: Schema.Finite })
+
+/**
+ * Vacuums the tables of the index in proportion to what is written. The space of outdated rows is then reused, and terms
+ * are read from the database's index alone. Autovacuum would come a minute after a load, at the earliest.
+ */
+export const makeVacuum = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  let written = 0
+
+  const isDue = Effect.gen(function* () {
+    if (written < writtenChunksMin) return false
+    const stored = yield* sql`SELECT sum(chunks)::float8 AS chunks FROM retrieval_indexes`.pipe(
+      rowAs(StoredChunks)
+    )
+    return written >= (stored?.chunks ?? 0) * writtenShareMin
+  })
+
+  /** Counts written chunks, and vacuums once there are enough. Call it outside of any transaction. */
+  const afterWriting = (chunks: number) =>
+    Effect.gen(function* () {
+      written += chunks
+      if (!(yield* isDue)) return
+      written = 0
+      // A vacuum that runs already, in this or another process, will do: its tables are skipped.
+      yield* sql`VACUUM (SKIP_LOCKED, TRUNCATE FALSE) retrieval_postings, retrieval_passages`
+    }).pipe(Effect.catchCause((cause) => Effect.logWarning("The search index could not be vacuumed", cause)))
+
+  return { afterWriting }
 })
