@@ -1,21 +1,22 @@
 import { Context, DateTime, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import type { Page } from "../domain/Account.ts"
-import type { AllowanceState, LimitChange, Span, TokenLimits } from "../domain/Allowance.ts"
+import type { ApiKeyRecord, Page } from "../domain/Account.ts"
+import type { AllowanceState, KeyAllowance, LimitChange, Span, TokenLimits } from "../domain/Allowance.ts"
 import { type DatabaseUnavailable, UsageLimitExceeded } from "../domain/Errors.ts"
 import type { UserId } from "../domain/Ids.ts"
+import { hasTokenLimit } from "../domain/KeyLimits.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { makeBatcher } from "../sql/Batcher.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
+import { rowsAs } from "../sql/rows.ts"
 import { traced } from "../telemetry/traced.ts"
 import { makeAdmission } from "./Admission.ts"
-import { allowanceState, exceeded, leftOf, notCounted } from "./AllowanceWindows.ts"
-import { type KeyAllowances, type LimitedKey, makeKeyAllowances } from "./KeyAllowances.ts"
+import { allowanceState, exceeded, keyAllowance, leftOf, notCounted } from "./AllowanceWindows.ts"
 import { makeLimitTable } from "./LimitTable.ts"
 import { makeReservations, renewSeconds } from "./Reservations.ts"
 import { type Spending, writeRecords } from "./Spending.ts"
-import { type Asked, type Grant, makeTokenCounters, type TokenRequest } from "./TokenCounters.ts"
+import { type Asked, type Grant, makeTokenCounters, type TokenRequest, windowsOf } from "./TokenCounters.ts"
 import { type AfterRecord, makeUsageErasure, makeUsageRecords, type UsageRecord } from "./UsageErasure.ts"
 import { makeUsageReport, type Report, type ReportRequest } from "./UsageReport.ts"
 
@@ -24,13 +25,13 @@ export type { Outcome, Spending } from "./Spending.ts"
 /** Records written by one statement. */
 const recordsPerStatementMax = 1000
 
-/** Of one window. */
+/** The tokens of one window. */
 interface TokensSpent {
   readonly inputTokens: number
   readonly outputTokens: number
 }
 
-/** Since midnight UTC, and since the first of the month UTC. */
+/** Tokens since midnight UTC, and since the first of the month UTC. */
 export interface UserUsage {
   readonly today: TokensSpent
   readonly month: TokensSpent
@@ -50,6 +51,13 @@ const Sums = Schema.Tuple([
     monthOutput: Schema.Int
   })
 ])
+
+type LimitedKey = Pick<ApiKeyRecord, "id" | "userId" | "limits">
+
+/** Returns the allowance of each of the keys that were read. */
+type KeyAllowances = (key: LimitedKey) => KeyAllowance
+
+const KeySpending = Schema.Struct({ keyId: Schema.String, day: Schema.Int, month: Schema.Int })
 
 /** Token limits, reservations and records. */
 export class Usage extends Context.Service<
@@ -205,3 +213,32 @@ export class Usage extends Context.Service<
     })
   )
 }
+
+/** Reads the counters of keys; the records stand in for keys that have no counters yet. */
+const makeKeyAllowances = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const counters = yield* makeTokenCounters
+
+  const spentBy = (keys: ReadonlyArray<LimitedKey>, now: DateTime.Utc) => {
+    const { day, month } = windowsOf(now)
+    return sql`
+      SELECT key_id, sum(input_tokens::bigint + output_tokens)::float8 AS month,
+        coalesce(sum(input_tokens::bigint + output_tokens) FILTER (WHERE created_at >= ${day}::date), 0)::float8 AS day
+      FROM usage_records
+      WHERE user_id = ANY (${keys.map(({ userId }) => userId)}::uuid[])
+        AND key_id = ANY (${keys.map(({ id }) => id)}::uuid[]) AND created_at >= ${month}::date
+      GROUP BY key_id`.pipe(rowsAs(KeySpending))
+  }
+
+  return Effect.fn("Usage.keyAllowances")(function* (keys: ReadonlyArray<LimitedKey>) {
+    const now = yield* DateTime.now
+    const limited = keys.filter(({ limits }) => hasTokenLimit(limits))
+    const counted = limited.length === 0 ? [] : yield* counters.readAll(limited.map(({ id }) => id))
+    const known = new Map(counted.map(({ ownerId, ...windows }) => [ownerId, windows]))
+    const others = limited.filter(({ id }) => !known.has(id))
+    const spent = others.length === 0 ? [] : yield* spentBy(others, now)
+    for (const { day, keyId, month } of spent) known.set(keyId, notCounted(now, day, month))
+    return (({ id, limits }) =>
+      keyAllowance(limits, known.get(id) ?? notCounted(now, 0, 0), now)) satisfies KeyAllowances
+  }, orUnavailable)
+})
