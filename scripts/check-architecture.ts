@@ -5,6 +5,7 @@ import { type Exception, exceptions } from "./architecture/Exceptions.ts"
 import { checkLengths } from "./architecture/Lengths.ts"
 import { checkServiceKeys } from "./architecture/ServiceKeys.ts"
 import { type Source, sourceOf, type Violation } from "./architecture/Source.ts"
+import { checkSplinters } from "./architecture/Splinters.ts"
 import { checkWords } from "./architecture/Words.ts"
 
 /** What oxlint.config.ts can't say; the arrows between rooms stand there. */
@@ -43,10 +44,8 @@ export const checkProject = (root: string): ReadonlyArray<Violation> => {
       .filter((name) => /\.tsx?$/.test(name) && !name.includes("node_modules/"))
       .map((name) => `${directory}/${name}`)
   )
-  const violations = files
-    .toSorted()
-    .flatMap((path) => checkSource(sourceOf(path, readFileSync(join(root, path), "utf8"))))
-  return applyExceptions(violations, exceptions)
+  const sources = files.toSorted().map((path) => sourceOf(path, readFileSync(join(root, path), "utf8")))
+  return applyExceptions([...sources.flatMap(checkSource), ...checkSplinters(sources)], exceptions)
 }
 
 export const violationText = ({ line, message, path, rule }: Violation): string =>

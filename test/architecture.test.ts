@@ -7,6 +7,7 @@ import { assert, describe, it } from "@effect/vitest"
 import type { Exception } from "../scripts/architecture/Exceptions.ts"
 import { functionLinesMax, layerLinesMax } from "../scripts/architecture/Lengths.ts"
 import { sourceOf } from "../scripts/architecture/Source.ts"
+import { checkSplinters, fileLinesMin } from "../scripts/architecture/Splinters.ts"
 import { applyExceptions, checkProject, checkSource, violationText } from "../scripts/check-architecture.ts"
 import { removeDirectory } from "./support/removeDirectory.ts"
 
@@ -302,6 +303,33 @@ describe("the length rule", () => {
     assert.deepStrictEqual(broken("src/usage/Usage.ts", `export const make = ${functionOf(80).slice(10)}`), [
       "function length:1"
     ])
+  })
+})
+
+describe("the rule about splinters", () => {
+  const short = "export const a = 1\n"
+  const long = "a()\n".repeat(fileLinesMin)
+  const importer = 'import { a } from "./Window.ts"\n'
+  const splinters = (files: Readonly<Record<string, string>>) =>
+    checkSplinters(Object.entries(files).map(([path, text]) => sourceOf(path, text))).map(({ path }) => path)
+
+  it("rejects a short file that one file of its room imports", () => {
+    const files = { "src/usage/Usage.ts": importer, "src/usage/Window.ts": short }
+    assert.deepStrictEqual(splinters(files), ["src/usage/Window.ts"])
+  })
+
+  it("accepts a short file that another room or a second file imports, and one that starts a process", () => {
+    const outside = 'import { a } from "../usage/Window.ts"\n'
+    const shared = { "src/usage/Usage.ts": importer, "src/usage/KeyRates.ts": importer }
+    assert.deepStrictEqual(splinters({ "src/http/Sse.ts": outside, "src/usage/Window.ts": short }), [])
+    assert.deepStrictEqual(splinters({ ...shared, "src/usage/Window.ts": short }), [])
+    assert.deepStrictEqual(splinters({ "src/usage/Window.ts": short }), [])
+  })
+
+  it(`accepts a file of ${fileLinesMin} lines, and pages of the web application`, () => {
+    assert.deepStrictEqual(splinters({ "src/usage/Usage.ts": importer, "src/usage/Window.ts": long }), [])
+    const app = { "src/console/app/Home.ts": importer, "src/console/app/Window.ts": short }
+    assert.deepStrictEqual(splinters(app), [])
   })
 })
 
