@@ -86,12 +86,12 @@ export const queryTerms = (
 
 /** Chunks whose scores are added up, counted for each term; further terms only add to the scores of those found so far. */
 const postingsMax = 20_000
-/** The same, while there are fewer candidates than are kept. */
+/** The same bound while there are fewer candidates than are kept. */
 const scarcePostingsMax = 100_000
-/** Chunks that are kept of them. */
+/** Chunks that are kept as candidates. */
 export const candidatesMax = 500
-/** How many of the terms, of which the rarest come first, are added up for all chunks that hold them. */
-export const tellingTerms = (terms: ReadonlyArray<QueryTerm>): number => {
+/** Returns the number of leading terms, rarest first, whose scores are added up for every chunk that holds them. */
+export const discriminativeTerms = (terms: ReadonlyArray<QueryTerm>): number => {
   let postings = 0
   const rest = terms.findIndex(({ chunks }) => {
     const max = postings < candidatesMax ? scarcePostingsMax : postingsMax
@@ -113,7 +113,7 @@ export const saturationOf = ({ chunks, tokens }: Collection): Saturation => {
 export const frequencyFactor = saturationOfFrequency + 1
 
 /** Words of a question by which the relevance of a chunk is judged: more are rarely in one place. */
-const tellingWordsMax = 6
+const discriminativeWordsMax = 6
 /** Among fewer chunks the frequency of a word means little, and nothing counts as noise. */
 const judgedChunksMin = 100
 
@@ -122,11 +122,11 @@ const knownWeights = (terms: ReadonlyArray<QueryTerm>): ReadonlyArray<number> =>
   ...new Map(terms.flatMap(({ isWhole, weight, word }) => (isWhole ? [[word, weight]] : []))).values()
 ]
 
-/** Those of the most telling words, with some that the index doesn't have. */
-const tellingWeights = (known: ReadonlyArray<number>, unknownWords: number, ofUnknown: number) =>
+/** The weights of the most discriminative words, including words that the index doesn't have. */
+const discriminativeWeights = (known: ReadonlyArray<number>, unknownWords: number, ofUnknown: number) =>
   [...known, ...Array.from({ length: unknownWords }, () => ofUnknown)]
     .toSorted((one, other) => other - one)
-    .slice(0, tellingWordsMax)
+    .slice(0, discriminativeWordsMax)
 
 /** About what a chunk would score that is all about the question; words that the index doesn't have count as rare ones. */
 export const scoreMax = (
@@ -135,7 +135,7 @@ export const scoreMax = (
   { chunks }: Collection
 ): number => {
   if (chunks < judgedChunksMin) return 0
-  return tellingWeights(knownWeights(terms), unknownWords, idfOf(chunks, 0)).reduce(
+  return discriminativeWeights(knownWeights(terms), unknownWords, idfOf(chunks, 0)).reduce(
     (sum, weight) => sum + weight * frequencyFactor,
     0
   )
@@ -145,10 +145,10 @@ export const scoreMax = (
  * About what a chunk of the usual length scores that says each of the question's words once. Words that the index doesn't have count as
  * the others do on average: among few chunks, rare ones would count more than all others together.
  */
-export const tellingWeight = (terms: ReadonlyArray<QueryTerm>, unknownWords: number): number => {
+export const discriminativeWeight = (terms: ReadonlyArray<QueryTerm>, unknownWords: number): number => {
   const known = knownWeights(terms)
   const average = known.reduce((sum, weight) => sum + weight, 0) / Math.max(known.length, 1)
-  return tellingWeights(known, unknownWords, average).reduce((sum, weight) => sum + weight, 0)
+  return discriminativeWeights(known, unknownWords, average).reduce((sum, weight) => sum + weight, 0)
 }
 
 /** A score by words from 0 to 1: 0.5 for half of that weight, and two thirds for all of it. */

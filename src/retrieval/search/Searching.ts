@@ -2,16 +2,16 @@ import { Effect } from "effect"
 import type { AttributeFilter } from "../../domain/FileAttributes.ts"
 import type { ProjectId } from "../../domain/Ids.ts"
 import type { Analysis, AnalyzedQuery } from "../analysis/Analysis.ts"
-import { fuse, comparedMax, type Semantic } from "../vectors/Semantic.ts"
+import { fuse, rerankMax, type Semantic } from "../vectors/Semantic.ts"
 import type { Vector } from "../vectors/VectorTable.ts"
-import { withBesides } from "./Besides.ts"
 import { type Hit, hitOf } from "./Hit.ts"
 import { type JointIndex, openIndexes } from "./JointIndex.ts"
+import { addNeighbors } from "./Neighbors.ts"
 import { type Gain, gainsOf, pairsOf } from "./Proximity.ts"
 import {
   aboveFloor,
   candidatesMax,
-  tellingTerms,
+  discriminativeTerms,
   joinNeighbors,
   withoutRepetitions,
   frequencyFactor,
@@ -20,7 +20,7 @@ import {
   saturationOf,
   scoreMax,
   shareOfScore,
-  tellingWeight
+  discriminativeWeight
 } from "./Ranking.ts"
 import type { Place, Scored, SearchTable } from "./SearchTable.ts"
 import { lookUp } from "./WordLookup.ts"
@@ -103,7 +103,7 @@ const scoredOf = Effect.fnUntraced(function* (
 ) {
   const weighted = terms.map(({ term, weight }) => ({ term, weight: weight * frequencyFactor }))
   const isFiltered = index.parts.some(({ filter }) => filter !== null)
-  let telling = tellingTerms(terms)
+  let telling = discriminativeTerms(terms)
   const saturation = saturationOf(index)
   const postings = terms.reduce((sum, { chunks }) => sum + chunks, 0)
   let candidates = candidatesMax
@@ -141,7 +141,7 @@ const byWords = Effect.fnUntraced(function* (
     terms,
     scored,
     telling: aboveFloor(scored, scoreMax(terms, unknownWords, index)),
-    weight: tellingWeight(terms, unknownWords)
+    weight: discriminativeWeight(terms, unknownWords)
   }
 })
 
@@ -228,7 +228,7 @@ export const makeSearching = (analysis: Analysis, table: SearchTable, semantic: 
     const wanted = Math.ceil(limit * chunksPerHit)
     const [found, vector] = yield* Effect.all(
       [
-        byWords(analysis, index, asked, semantic === null ? wanted : Math.max(wanted, comparedMax)),
+        byWords(analysis, index, asked, semantic === null ? wanted : Math.max(wanted, rerankMax)),
         semantic === null ? Effect.succeed(null) : semantic.question(text)
       ],
       { concurrency: 2 }
@@ -264,7 +264,7 @@ export const makeSearching = (analysis: Analysis, table: SearchTable, semantic: 
     const { characters = 0, filter = null, rated } = query
     const index = yield* openIndexes(table, projectIds, filter)
     const { hits: best } = yield* ranked(index, query)
-    const found = index.parts.length === 0 ? [] : yield* withBesides(index, best, characters)
+    const found = index.parts.length === 0 ? [] : yield* addNeighbors(index, best, characters)
     const hits = rated === undefined ? found : yield* withAttributes(table, projectIds, filter, found)
     const nothing = hits.length > 0 ? null : yield* reasonOf(table, projectIds)
     return { hits, nothing } satisfies Found

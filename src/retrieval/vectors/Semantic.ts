@@ -4,7 +4,7 @@ import type { Embeddings } from "./Embeddings.ts"
 import { cosineOf, type Vector, type VectorTable } from "./VectorTable.ts"
 
 /** Hits by words that are compared with the question by meaning. */
-export const comparedMax = 200
+export const rerankMax = 200
 /** Chunks of a project up to which its vectors are looked through, for hits that share no word with the question. */
 const scannedChunksMax = 20_000
 /** Of these, those that are compared exactly: all of a small project's, and of a larger one's those with the most signs alike. */
@@ -59,10 +59,10 @@ export const makeSemantic = (embeddings: Embeddings, table: VectorTable) => {
     others: ReadonlyArray<number>,
     asked: Vector
   ) {
-    const own = yield* cosines(index, lexical.slice(0, comparedMax), asked)
+    const own = yield* cosines(index, lexical.slice(0, rerankMax), asked)
     const known = new Set(lexical)
     const near = yield* nearest(index, asked)
-    const further = [...new Set([...others.slice(0, comparedMax), ...near])]
+    const further = [...new Set([...others.slice(0, rerankMax), ...near])]
     const unknown = further.filter((position) => !known.has(position))
     const found = yield* cosines(index, unknown, asked)
     const best = [...own.values(), ...found.values()].reduce((max, cosine) => Math.max(max, cosine), 0)

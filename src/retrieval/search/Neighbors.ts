@@ -8,16 +8,16 @@ interface Known {
   readonly positions: ReadonlyArray<number>
 }
 
-/** A project whose chunks are shorter than that is never given as a whole: each has its place beside it. */
+/** Least average length of chunks for which a project is given as a whole: each chunk has its place beside it. */
 const wholeChunkCharactersMin = 40
-/** Hits whose neighbors are looked at, and how much less these count. */
-const neighborsOf = 10
+/** Hits whose neighbors are read, and the share of a hit's score that a neighbor gets. */
+const neighborHits = 10
 const neighborShare = 0.5
 
 const charactersOf = (hits: ReadonlyArray<Hit>): number =>
   hits.reduce((sum, { text }) => sum + text.length, 0)
 
-/** The hits that follow each other until there is no room. */
+/** Keeps the hits that fit into the room, in their order. */
 const within = (hits: ReadonlyArray<Hit>, room: number): ReadonlyArray<Hit> => {
   let used = 0
   return hits.filter(({ text }) => {
@@ -32,7 +32,7 @@ interface Span {
   readonly end: number
 }
 
-/** What a hit has that none of the spans of its file has; undefined when they have all of it. */
+/** Cuts the spans of its file from a hit; undefined when nothing is left. */
 const restOf = (hit: Hit, spans: ReadonlyArray<Span>): Hit | undefined => {
   let { end, start } = hit
   for (const span of spans) {
@@ -47,7 +47,7 @@ const restOf = (hit: Hit, spans: ReadonlyArray<Span>): Hit | undefined => {
   return { ...hit, start: from, end: from + kept.length, text: kept }
 }
 
-/** The hits without what one before them has too: chunks that follow each other share a part. */
+/** Cuts from each hit the text that an earlier one has too: consecutive chunks overlap. */
 const withoutOverlaps = (hits: ReadonlyArray<Hit>): ReadonlyArray<Hit> => {
   const given = new Map<string, Array<Span>>()
   return hits.flatMap((hit) => {
@@ -59,10 +59,10 @@ const withoutOverlaps = (hits: ReadonlyArray<Hit>): ReadonlyArray<Hit> => {
 }
 
 /**
- * The hits, and what is given besides while there is room: the rest of the project in its order if all of it fits, and otherwise the
- * chunks before and behind the hits, those of the best first.
+ * Adds text to the hits while there is room: the rest of the project in its order if all of it fits, and otherwise the
+ * chunks before and behind the hits, beginning with the best hit.
  */
-export const withBesides = Effect.fnUntraced(function* (
+export const addNeighbors = Effect.fnUntraced(function* (
   index: JointIndex,
   best: ReadonlyArray<Known>,
   characters: number
@@ -94,7 +94,7 @@ export const withBesides = Effect.fnUntraced(function* (
   const room = characters - charactersOf(hits)
   if (room <= 0) return hits
   const near = new Map<number, Hit>()
-  for (const { hit, positions } of best.slice(0, neighborsOf)) {
+  for (const { hit, positions } of best.slice(0, neighborHits)) {
     for (const position of [Math.max(...positions) + 1, Math.min(...positions) - 1]) {
       if (!near.has(position)) near.set(position, hit)
     }
