@@ -40,7 +40,8 @@ export interface Permissions {
   readonly storage: PlanStorage
 }
 
-export interface Basis {
+/** The plan and the license that permissions are computed from. */
+export interface PermissionInput {
   readonly plan: string
   /** Null: there is a catalog, and it doesn't have the plan. */
   readonly terms: PlanTerms | null
@@ -69,7 +70,7 @@ const has = <A>(list: ReadonlyArray<A> | undefined, one: A): boolean =>
   list === undefined || list.includes(one)
 
 /** The intersection of what plan and license permit. */
-export const permissionsOf = ({ license, plan, state, terms }: Basis): Permissions => {
+export const permissionsOf = ({ license, plan, state, terms }: PermissionInput): Permissions => {
   const planned = terms ?? nothing
   const notInForce = license === null || state === "in_force" ? null : notInForceText(license, state)
   const licensed = notInForce === null ? (license?.bounds ?? {}) : nothing

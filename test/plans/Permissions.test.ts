@@ -12,7 +12,7 @@ import { stateOf } from "../../src/plans/License.ts"
 import {
   isListed,
   matches,
-  type Basis,
+  type PermissionInput,
   type Permissions,
   permissionsOf
 } from "../../src/plans/Permissions.ts"
@@ -28,7 +28,7 @@ const licenseWith = (bounds: LicenseBounds, more: Partial<License> = {}): Licens
   ...more
 })
 
-const basis = (more: Partial<Basis>): Basis => ({
+const basis = (more: Partial<PermissionInput>): PermissionInput => ({
   plan: "free",
   terms: {},
   license: null,
@@ -118,7 +118,7 @@ describe("permissionsOf", () => {
   })
 
   it("permissionsOf says what is missing and what to change", () => {
-    const sentence = (given: Partial<Basis>, operation: Operation = "projects") =>
+    const sentence = (given: Partial<PermissionInput>, operation: Operation = "projects") =>
       permissionsOf(basis(given)).operation(operation, "")?.message
     assert.strictEqual(
       sentence({ terms: { operations: ["responses"] } }),
