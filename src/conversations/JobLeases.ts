@@ -40,7 +40,7 @@ const makeClaims = Effect.gen(function* () {
   )
 
   // Claims happen one after the other, so that the bound of a user holds.
-  const alone = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  const oneAtATime = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     sql.withTransaction(
       Effect.andThen(sql`SELECT pg_advisory_xact_lock(hashtextextended('response_jobs', 0))`, effect)
     )
@@ -56,7 +56,7 @@ const makeClaims = Effect.gen(function* () {
     UPDATE response_jobs j SET status = 'in_progress', lease_fence = lease_fence + 1, lease_until = ${leaseEnd}, runs = runs + 1
     FROM next WHERE j.response_id = next.response_id RETURNING ${jobColumns}`.pipe(
     rowAs(JobRow),
-    alone,
+    oneAtATime,
     orUnavailable,
     Effect.withSpan("ResponseJobs.claim")
   )

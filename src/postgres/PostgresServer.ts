@@ -83,18 +83,18 @@ export const startPostgresServer = Effect.fnUntraced(function* (
   child.stdout?.once("data", (chunk: Buffer) =>
     Deferred.doneUnsafe(pid, Effect.succeed(Number(chunk.toString())))
   )
-  const lifeline = child.stdio[3]
-  // Nothing is ever written to it or read from it; when the supervisor goes first, its end is no news.
-  lifeline?.on("error", () => {})
+  const livenessPipe = child.stdio[3]
+  // Its closing tells the supervisor that the service has ended. An error only means that the supervisor ended first.
+  livenessPipe?.on("error", () => {})
   const running = yield* Effect.raceFirst(
     Effect.flatMap(Deferred.await(pid), (started) => untilReady(home, started, startedAt)),
     Effect.as(Deferred.await(exited), null)
   ).pipe(
     Effect.timeoutOrElse({ duration: `${startSeconds} seconds`, orElse: () => Effect.succeed(null) }),
-    Effect.onInterrupt(() => Effect.sync(() => lifeline?.destroy()))
+    Effect.onInterrupt(() => Effect.sync(() => livenessPipe?.destroy()))
   )
   if (running === null) {
-    lifeline?.destroy()
+    livenessPipe?.destroy()
     const text = yield* fs.readFile(log).pipe(
       Effect.map((bytes) => new TextDecoder().decode(bytes.subarray(Number(logBytesBefore)))),
       Effect.orElseSucceed(() => "")

@@ -84,12 +84,12 @@ const reconnectMillis = 250
 
 const tooManyRequests = 429
 
-interface Finds {
+interface SearchAnswer {
   readonly finds: ReadonlyArray<Find>
   readonly host: string
 }
 
-type SearchClient = (query: string, count: number) => Effect.Effect<Finds, ToolFailed>
+type SearchClient = (query: string, count: number) => Effect.Effect<SearchAnswer, ToolFailed>
 
 /** A client of the provider that the settings name; null where they name none. */
 const makeSearchClient = (settings: Settings["tools"], egress: Egress["Service"]): SearchClient | null => {
