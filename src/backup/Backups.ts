@@ -89,7 +89,7 @@ export class Backups extends Context.Service<
           failure = null
           yield* refresh
         }).pipe(
-          // Of processes that begin at once, all but one come too late.
+          // If several processes begin at once, all but one fail.
           Effect.catchTag("BackupFailed", (error) =>
             Effect.flatMap(isBusy, (busy) => (busy ? Effect.void : Effect.fail(error)))
           ),

@@ -175,7 +175,7 @@ const makeLoading = (session: CopySession, { header, manifest }: VerifiedBackup)
     yield* addForeignKeys(session, keys ?? [])
     yield* setSequences(session, manifest.sequences)
     yield* session.run("COMMIT")
-    // What is lost of the following with a crash is found by the mark, which is removed durably at the end.
+    // A crash may lose the following writes. The mark tells so: it is removed durably at the end.
     yield* session.run("SET synchronous_commit = off")
   })
   const load = Effect.fnUntraced(function* (name: string, { body }: ReadMember) {
@@ -201,7 +201,7 @@ const loadFile = Effect.fnUntraced(function* (
   yield* session.run("UPDATE files SET storage_key = $2 WHERE id = $1::uuid", [id, key])
 })
 
-/** What was restored. */
+/** A restored backup. */
 export interface RestoredBackup extends VerifiedBackup {
   readonly path: string
 }

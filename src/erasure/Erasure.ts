@@ -22,14 +22,14 @@ import type { UserHolding } from "../projects/ProjectErasure.ts"
 import { Projects } from "../projects/Projects.ts"
 import { Usage } from "../usage/Usage.ts"
 
-/** How long a deletion waits for what is erased in the background. */
+/** Time that a deletion waits for the erasure in the background. */
 const waitSeconds = 15
 /** The first look for what an earlier process did not finish. */
 const firstSweepSeconds = 30
-/** How often a process looks for what another one began to erase and did not finish. */
+/** Interval at which a process resumes unfinished erasures of other processes. */
 const sweepEvery = "10 minutes"
 
-/** What becomes of the files of a deleted user. Null: nothing was said, which is fine for a user without files. */
+/** The fate of a deleted user's files: another owner, or erasure. Null is allowed for a user without files only. */
 export type FilesOfUser = { readonly to: string } | "erase" | null
 
 export interface UserHoldings {
@@ -37,7 +37,7 @@ export interface UserHoldings {
   readonly projects: ReadonlyArray<UserHolding>
 }
 
-/** What was erased of a user. */
+/** Counts of a user's erased data. */
 export interface Erased {
   readonly conversations: number
   readonly files: number
@@ -70,7 +70,7 @@ export class Erasure extends Context.Service<
       | LastOwner
       | DatabaseUnavailable
     >
-    /** What others notice of the deletion of a user: its files, and the projects that have some or no other owner. */
+    /** A user's files, and the projects that have some of them or no other owner: the deletion affects others by these. */
     readonly holdings: (email: string) => Effect.Effect<UserHoldings, UserNotFound | DatabaseUnavailable>
     /**
      * With its contents: its projects, and its users with all they have, one after the other. If that breaks off, what was deleted

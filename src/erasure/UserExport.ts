@@ -218,7 +218,7 @@ const makeConversationLines = Effect.map(Conversations, (conversations) => {
   return { all, images, imageEntry, turns: (userId: UserId) => Stream.flatMap(all(userId), turnsOf) }
 })
 
-/** What is kept of responses that were made apart from their requests, with their events. */
+/** The stored responses that were made apart from their requests, with their events. */
 const makeJobLines = Effect.map(
   ResponseJobs,
   (jobs) => (userId: UserId) =>

@@ -15,7 +15,7 @@ interface Admitted {
   readonly project: LockedProject
   /** The member who acts; null for an administrator. */
   readonly userId: UserId | null
-  /** Whether the actor is an owner of the project or an administrator. */
+  /** True for an owner of the project and for an administrator. */
   readonly isOwner: boolean
 }
 

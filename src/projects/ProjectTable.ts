@@ -89,7 +89,7 @@ const makeMemberTable = Effect.gen(function* () {
       Effect.map((row) => row?.email)
     )
 
-  /** Whether the user is an owner of the project, and no other owner may sign in. */
+  /** Tells whether the user is an owner of the project, and no other owner may sign in. */
   const isOnlyOwner = (projectId: ProjectId, email: string) =>
     Effect.map(
       sql`SELECT 1 FROM project_members m JOIN users u ON u.id = m.user_id

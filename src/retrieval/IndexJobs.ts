@@ -13,9 +13,9 @@ import { jobsTable } from "./vectors/EmbeddingJobs.ts"
 const indexingsMax = 3
 /** Files of one project that are in the queue at once. */
 const queuedPerProjectMax = 2
-/** How often a process looks for files whose text has been read since they were added. */
+/** Interval of the look for files whose text has been read since they were added. */
 const lookSeconds = 2
-/** How often it looks for files that were indexed by another version; and once at the start. */
+/** Interval of the look for files that another version indexed; the first is at the start. */
 const reviewHours = 1
 /** Rows that one statement looks through, so that none takes long. */
 const batchRowsMax = 1_000
@@ -57,11 +57,11 @@ export const makeIndexJobs = Effect.gen(function* () {
     if (text === null || extractor === null) return yield* keepFailure(job, statusDetails ?? unreadable)
     const { fileId, projectId } = job
     const { chunks } = yield* retrieval.index(projectId, { fileId, filename, text, pages })
-    // What was indexed without this being written is indexed once more, with the same result.
+    // If the process ends before this is written, the file is indexed once more, with the same result.
     return yield* keepIndexed(job, chunks, `${extractor}/${retrieval.version}`)
   })
 
-  /** A job that has lost its file meanwhile, as one that was taken out and added again, fails at nothing that matters. */
+  /** Ignores failures of a job whose file was removed, or removed and added again, since it was queued. */
   const indexIfOwn = (job: CorpusJob) =>
     index(job).pipe(
       Effect.catchCauseIf(
@@ -110,7 +110,7 @@ export const makeIndexJobs = Effect.gen(function* () {
   return { offerNext, reindex }
 })
 
-/** Whether the job still has to do with the file. */
+/** Tells whether the file is still this job's. */
 const isOfJob = (sql: SqlClient.SqlClient, { fileId, job, projectId }: CorpusJob) =>
   Effect.map(
     sql`SELECT FROM project_files
@@ -124,7 +124,7 @@ const makeCorpusRows = Effect.gen(function* () {
   const ofKey = ({ fileId, projectId }: CorpusKey) =>
     sql`project_id = ${projectId}::uuid AND file_id = ${fileId}::uuid`
 
-  /** What the job is to index; nothing when the file is gone, or another job does it. */
+  /** Reads the text to index; nothing when the file is gone, or another job indexes it. */
   const textOf = ({ fileId, job, projectId }: CorpusJob) =>
     sql`SELECT f.filename, f.status AS file_status, f.status_details, t.text, t.extractor, t.pages
       FROM project_files p JOIN files f ON f.id = p.file_id LEFT JOIN file_texts t ON t.file_id = f.id

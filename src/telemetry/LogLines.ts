@@ -117,7 +117,7 @@ export const makeLogLines = (
     const shown = isDatabase || cause === undefined ? {} : { cause }
     const isShort = format === "pretty" && Object.keys(shown).length === 0
     const whole = { ...line, message: text, ...shown }
-    // What holds no object needs no care for circles and secrets.
+    // Scalars hold neither circles nor secrets.
     const isPlain = cause === undefined && Object.values(line.annotations).every(isScalar)
     const asJson = isPlain ? JSON.stringify : Formatter.formatJson
     output.reportLost((count) => {

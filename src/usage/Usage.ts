@@ -87,7 +87,7 @@ export class Usage extends Context.Service<
       userId: UserId,
       changes: Readonly<Partial<Record<Span, LimitChange>>>
     ) => Effect.Effect<void, DatabaseUnavailable>
-    /** What was spent, the most recent or the largest first. */
+    /** Reports spending, the most recent or the largest first. */
     readonly report: (request: ReportRequest) => Effect.Effect<Report, DatabaseUnavailable>
     /**
      * Records what a response spent, and releases its reservations. A second record of the same response changes nothing.
@@ -161,7 +161,7 @@ export class Usage extends Context.Service<
 
       const record = (spending: Spending) =>
         Effect.flatMap(DateTime.now, (at) => {
-          // Where this fails for good, the reservations expire.
+          // The reservations expire if the record fails for good.
           reservations.forget(spending.responseId)
           return add({ ...spending, at })
         })

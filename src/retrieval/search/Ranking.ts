@@ -26,14 +26,14 @@ export interface FoundWord extends QueryWord {
 export interface QueryTerm extends Weighted {
   readonly word: string
   readonly edits: number
-  /** Those that hold the word, by any of its terms. */
+  /** Chunks that hold the word by any of its terms. */
   readonly chunks: number
   readonly idf: number
-  /** Whether it stands for the word itself, and not for a part of it or a compound. */
+  /** True for a term of the word itself; false for a term of a part or of a compound. */
   readonly isWhole: boolean
 }
 
-/** How rare a term is: the logarithm of the odds against it, never negative. */
+/** The inverse document frequency: the logarithm of the odds against a term, never negative. */
 export const idfOf = (chunks: number, holding: number): number =>
   Math.log(1 + (Math.max(chunks, holding) - holding + 0.5) / (holding + 0.5))
 
@@ -109,7 +109,7 @@ export const saturationOf = ({ chunks, tokens }: Collection): Saturation => {
   }
 }
 
-/** What every term's part of a score is multiplied by. */
+/** Factor of every term's part of a score. */
 export const frequencyFactor = saturationOfFrequency + 1
 
 /** Words of a question by which the relevance of a chunk is judged: more are rarely in one place. */
@@ -165,10 +165,10 @@ export interface Joined {
 
 /** Chunks in a passage. */
 const partsMax = 2
-/** Of the score of its neighbor, what a chunk must have to be put to it; a weaker one stands for itself. */
+/** Share of its neighbor's score from which on a chunk joins it; a weaker chunk stands for itself. */
 const shareOfNeighborMin = 0.65
 
-/** Whether both are of one page and section, which a passage that has both can name. */
+/** Tells whether two chunks are of one page and section, so that a passage of both can name these. */
 const isSamePlace = (one: Place, other: Place): boolean =>
   one.fileId === other.fileId &&
   one.page === other.page &&
@@ -199,9 +199,9 @@ export const joinNeighbors = (scored: ReadonlyArray<Scored>): ReadonlyArray<Join
   return joined
 }
 
-/** Of the best score, what a chunk must reach to be worth reading beside it. */
+/** Share of the best score that a chunk must reach to be worth reading. */
 const shareOfBestMin = 0.1
-/** Of the score that a chunk could have at most, what it must reach to be more than noise: it has a rare word, or several. */
+/** Share of the greatest possible score below which a chunk is noise: it lacks rare words. */
 const shareOfMaxMin = 0.1
 
 /** Leaves out what is far below the best, or hardly relevant; `scored` has the best first. */

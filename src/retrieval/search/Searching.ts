@@ -59,7 +59,7 @@ export interface Explained extends Found {
   readonly chunks: number
   readonly languages: ReadonlyArray<string>
   readonly terms: ReadonlyArray<QueryTerm>
-  /** For each hit, in the order of `hits`, what each term adds to its score, and each pair of words near each other, largest first. */
+  /** The parts of each hit's score, in the order of `hits`: by term and by pair of near words, largest first. */
   readonly contributions: ReadonlyArray<ReadonlyArray<{ readonly term: string; readonly score: number }>>
 }
 
@@ -74,7 +74,7 @@ interface ByWords {
 interface RankedHit {
   readonly hit: Hit
   readonly positions: ReadonlyArray<number>
-  /** Of their scores, what counts. */
+  /** The share of the chunks' scores that counts. */
   readonly share: number
   readonly gains: ReadonlyArray<Gain>
 }
@@ -86,10 +86,10 @@ interface Ranked {
 
 const nothingRanked: Ranked = { terms: [], hits: [] }
 
-/** How many times as many candidates are looked at when none of them is of a file that still exists. */
+/** Growth of the number of candidates when all of them are of deleted files. */
 const candidatesGrowth = 8
 
-/** Of its score, what a chunk keeps whose file is in another language than the question. */
+/** Share of its score that a chunk keeps if its file is in another language than the question. */
 const otherLanguageShare = 0.8
 const shareOf = (place: Place, language: string | null): number =>
   language === null || place.language === language ? 1 : otherLanguageShare
@@ -148,9 +148,9 @@ const byWords = Effect.fnUntraced(function* (
 /** Chunks, best first. */
 interface Ordered {
   readonly scored: ReadonlyArray<Scored>
-  /** What a score by words is multiplied by in theirs. */
+  /** Factor from a score by words to the scores here. */
   readonly scale: number
-  /** Of a score, as a part of what it could be. */
+  /** Converts a score to a share of the greatest possible one. */
   readonly rate: (score: number) => number
 }
 
@@ -192,7 +192,7 @@ const reasonOf = Effect.fnUntraced(function* (table: SearchTable, projectIds: Re
   return corpora.some(({ pending }) => pending) ? ("still_indexing" as const) : ("no_match" as const)
 })
 
-/** What each term adds to the score of each hit. */
+/** Computes each term's part of the score of each hit. */
 const contributionsOf = Effect.fnUntraced(function* (index: JointIndex, { hits, terms }: Ranked) {
   if (hits.length === 0) return []
   const weighted = terms.map(({ term, weight }) => ({ term, weight: weight * frequencyFactor }))
