@@ -40,6 +40,7 @@ export const leftOut: ReadonlyArray<string> = [
   "file_blobs",
   "file_blob_pieces",
   "file_store_binding",
+  "file_copies",
   "sessions",
   "key_minutes"
 ]

@@ -237,8 +237,6 @@ const fill = Effect.fnUntraced(function* (
     [mark.databaseId, store, blobs.place]
   )
   yield* migrateRestored(address)
-  // No move of the files has begun here.
-  yield* session.run("UPDATE files SET store_generation = 0 WHERE store_generation <> 0")
 })
 
 /**

@@ -120,7 +120,7 @@ const uploadFile = command(
 
 const adopt = Effect.gen(function* () {
   const { database } = yield* AppConfig
-  // No other process uses the embedded database, so what is registered there belongs to processes that are gone.
+  // Nobody else uses the embedded database then, so whatever is registered there has ended.
   if (database.url === null) yield* leaveAllStores
   const binding = yield* makeStoreBinding(yield* makeBlobs)
   return yield* binding.adopt

@@ -5,12 +5,17 @@ import { SecureRandom } from "effect/crypto"
 import { checkedSettings } from "../admin/CheckedSettings.ts"
 import { CurrentActor } from "../domain/Actor.ts"
 import { makeFileMove } from "../files/FileMove.ts"
+import { leaveAllStores } from "../files/StoreBinding.ts"
+import { findEmbedded } from "../postgres/EmbeddedPostgres.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { Database, databasePlace } from "../sql/Database.ts"
 import { plannedMigrations } from "../sql/Migrations.ts"
 import { CliFailure, command } from "./CommandLine.ts"
 import { Reads } from "./HelpText.ts"
 import { withProgress } from "./Output.ts"
+
+/** Timeout of the statement that has all files name the new store. */
+const switchSeconds = 3_600
 
 const current = Effect.gen(function* () {
   const { pending } = yield* plannedMigrations((yield* Database).address)
@@ -23,15 +28,16 @@ const current = Effect.gen(function* () {
 
 const moved = Effect.gen(function* () {
   yield* current
-  const { begin, from, kind, run, to } = yield* makeFileMove
-  const files = yield* begin
-  const work = { title: "Moving files", total: files, unit: "file", done: `Moved ${files} files.` } as const
+  const { begin, from, kind, to } = yield* makeFileMove
+  const { files, run } = yield* begin
+  const work = { title: "Copying files", total: files, unit: "file", done: `Copied ${files} files.` } as const
   const count = files === 0 ? yield* run(() => Effect.void) : yield* withProgress(work, run)
   return {
     value: { from, to, moved: count },
     text:
       `All files are in ${to}; ${count} were moved by this run, each compared with what was uploaded. Now set PARLEY_FILES_STORE=${kind}, remove ` +
-      `PARLEY_FILES_MOVE_TO and restart. The old bytes are still in ${from}: erase them before that by \`parley file move --erase-old\`, or by hand.`
+      `PARLEY_FILES_MOVE_TO and start the service. The old bytes are still in ${from}: \`parley file move --erase-old\` with the settings of ` +
+      "this run erases them."
   }
 })
 
@@ -52,10 +58,10 @@ const erased = Effect.gen(function* () {
   }
 })
 
-/** Works on the stores and the database of the settings, beside the service or without one. */
+/** Works on the stores and the database of the settings. Old bytes are erased beside the service or without one. */
 export const moveCommand = command(
   "move",
-  "Move all files to the store of PARLEY_FILES_MOVE_TO while the service runs",
+  "Move all files to the store of PARLEY_FILES_MOVE_TO, while the service is stopped",
   {
     eraseOld: Flag.Boolean("erase-old").pipe(
       Flag.withDescription("Remove the bytes that a finished move has left in the old store"),
@@ -64,8 +70,12 @@ export const moveCommand = command(
   },
   Effect.fnUntraced(
     function* ({ eraseOld }) {
-      const settings = yield* checkedSettings
+      const given = yield* checkedSettings
+      const settings = { ...given, database: { ...given.database, statementSeconds: switchSeconds } }
+      const isAlone = given.database.url === null && (yield* findEmbedded(given.dataDir)).running === null
       return yield* Effect.gen(function* () {
+        // Nobody else uses the embedded database then, so whatever is registered there has ended.
+        if (isAlone) yield* leaveAllStores
         return eraseOld ? yield* erased : yield* moved
       }).pipe(Effect.provide(Database.layerBeside), Effect.provideService(AppConfig, settings))
     },

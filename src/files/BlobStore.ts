@@ -1,12 +1,11 @@
 import { Context, Effect, type FileSystem, Layer, type Path, Schedule, Stream } from "effect"
 import type { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
-import { type DatabaseUnavailable, StorageFailed } from "../domain/Errors.ts"
-import { AppConfig } from "../settings/AppConfig.ts"
+import { StorageFailed } from "../domain/Errors.ts"
+import { AppConfig, type Settings } from "../settings/AppConfig.ts"
 import { isFree } from "../sql/AdvisoryLock.ts"
-import type { Blobs, StoredBlob } from "./blobs/Blobs.ts"
+import type { Blobs } from "./blobs/Blobs.ts"
 import { makeDirectoryBlobs } from "./blobs/DirectoryBlobs.ts"
-import { generationOf, makePairedBlobs, type StoreKind } from "./blobs/PairedBlobs.ts"
 import { makePostgresBlobs } from "./blobs/PostgresBlobs.ts"
 import { makeS3Blobs } from "./blobs/S3Blobs.ts"
 import {
@@ -16,16 +15,11 @@ import {
   type StoreNotShared
 } from "./StoreBinding.ts"
 
-/** What was put, and the generation of the files at that time. */
-export interface PutBlob extends StoredBlob {
-  readonly generation: number
-}
-
 /** How often a process checks that its store is bound to its database, and tries to bind one that is not. */
 const bindAgainSeconds = 5
 
 /** A store of a kind, not bound to anything. */
-export const makeBlobsOf = (kind: StoreKind) => {
+export const makeBlobsOf = (kind: Settings["files"]["store"]) => {
   switch (kind) {
     case "directory":
       return makeDirectoryBlobs
@@ -36,12 +30,11 @@ export const makeBlobsOf = (kind: StoreKind) => {
   }
 }
 
-/** The store that the settings name, or the two of a move. */
+/** The store that the settings name. */
 export const makeBlobs = Effect.gen(function* () {
-  const { moveTo, store } = (yield* AppConfig).files
-  const first: Blobs = yield* makeBlobsOf(store)
-  if (moveTo === null) return first
-  return yield* makePairedBlobs(first, yield* makeBlobsOf(moveTo), moveTo)
+  const { store } = (yield* AppConfig).files
+  const blobs: Blobs = yield* makeBlobsOf(store)
+  return blobs
 })
 
 /**
@@ -50,11 +43,7 @@ export const makeBlobs = Effect.gen(function* () {
  */
 export class BlobStore extends Context.Service<
   BlobStore,
-  Omit<Blobs, "mark" | "put"> & {
-    /** Stores bytes as `Blobs.put` does, and says before which moves of the files that was. */
-    readonly put: <E, R>(
-      bytes: Stream.Stream<Uint8Array, E, R>
-    ) => Effect.Effect<PutBlob, E | DatabaseUnavailable | StorageFailed, R>
+  Omit<Blobs, "mark"> & {
     /** The place and the id of the database; fails unless the store is bound to it now. */
     readonly verify: Effect.Effect<BoundDatabase, StorageFailed | StoreMismatch>
     /** Whether a backup of the database runs: then `remove` only puts bytes into the trash, for the sweep to remove later. */
@@ -83,12 +72,7 @@ export class BlobStore extends Context.Service<
         )
       return {
         place: blobs.place,
-        put: Effect.fn("BlobStore.put")(function* (bytes) {
-          yield* bound.check
-          // Asked for first: what is put into the new store at the moment of the move counts as in the old one, and is put again.
-          const generation = yield* generationOf(sql)
-          return { ...(yield* blobs.put(bytes)), generation }
-        }),
+        put: (bytes) => Effect.withSpan(Effect.andThen(bound.check, blobs.put(bytes)), "BlobStore.put"),
         get: (key, range) => Stream.withSpan(blobs.get(key, range), "BlobStore.get"),
         has: blobs.has,
         remove,

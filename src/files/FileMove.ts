@@ -9,17 +9,16 @@ import { holdMaintenance } from "../sql/MaintenanceLock.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
 import type { Blobs } from "./blobs/Blobs.ts"
-import type { StoreKind } from "./blobs/PairedBlobs.ts"
 import { makeTally } from "./blobs/Pieces.ts"
 import { makeBlobsOf } from "./BlobStore.ts"
-import { makeStoreBinding, silenceSeconds } from "./StoreBinding.ts"
+import { makeStoreBinding, requireStopped } from "./StoreBinding.ts"
 
-/** Files that one statement asks for, and that are copied at once. */
+/** Files that one statement asks for, and files that are copied at once. */
 const pageFiles = 200
 const copiesAtOnceMax = 4
 /** Blobs of the old store that are removed at once. */
 const removalsAtOnceMax = 8
-/** Files that could not be moved, after which a run gives up; and those that a message names. */
+/** Failed files after which a run gives up, and those that a message names. */
 const failuresMax = 100
 const namedMax = 5
 
@@ -28,24 +27,21 @@ class FileMoveRefused extends Schema.TaggedError<FileMoveRefused>()("FileMoveRef
   message: Schema.String
 }) {}
 
-/** Adds to what is done. */
+/** Adds to the number of files or blobs that are done. */
 export type Advance = (files: number) => Effect.Effect<void>
 
 const refuse = (message: string) => Effect.fail(new FileMoveRefused({ message }))
 
 const State = Schema.Struct({
   databaseId: Schema.String,
-  generation: Schema.Int,
-  storeKind: Schema.NullOr(Schema.String),
+  storeId: Schema.NullOr(Schema.String),
   oldStorePlace: Schema.NullOr(Schema.String),
-  isMoved: Schema.Boolean,
   newStoreId: Schema.String
 })
-const Replica = Schema.Struct({ location: Schema.String })
+type State = typeof State.Type
 const Count = Schema.Struct({ files: Schema.Int })
 const MovedFile = Schema.Struct({
   id: Schema.String,
-  filename: Schema.String,
   storageKey: Schema.String,
   bytes: Schema.Int,
   sha256: Schema.Uint8Array
@@ -56,13 +52,12 @@ const sameBytes = (one: Uint8Array, other: Uint8Array): boolean => Buffer.from(o
 
 const wrong = (why: string) => new StorageFailed({ operation: "get", cause: new Error(why) })
 
-/** The two stores of a move, each by itself. */
+/** The two stores of the settings. */
 const makeStores = Effect.gen(function* () {
   const { moveTo, store } = (yield* AppConfig).files
   if (moveTo === null) {
     return yield* refuse(
-      "PARLEY_FILES_MOVE_TO isn't set. Set it to the store that the files are to be moved to, with the settings of that store, for every " +
-        "process of the service as well as here, and restart those."
+      "PARLEY_FILES_MOVE_TO isn't set. Set it to the store that the files are to be moved to, with the settings of that store."
     )
   }
   const from: Blobs = yield* makeBlobsOf(store)
@@ -70,162 +65,172 @@ const makeStores = Effect.gen(function* () {
   return { from, to, kind: moveTo }
 })
 
-const makeMoveTable = Effect.fnUntraced(function* (kind: StoreKind, to: Blobs) {
+/** The statements of a move. A copy is noted in `file_copies` once it is verified, and files name their copies once all are there. */
+const makeMoveTable = Effect.fnUntraced(function* (from: Blobs, to: Blobs) {
   const sql = yield* SqlClient.SqlClient
+  const audit = yield* makeAuditRecorder
 
-  const state =
-    sql`SELECT database_id, generation, store_kind, old_store_place, moved_at IS NOT NULL AS is_moved,
+  const state = sql`SELECT database_id, store_id, old_store_place,
       encode(substr(sha256(convert_to(database_id || ${to.place}, 'UTF8')), 1, 16), 'hex')::uuid AS new_store_id
-    FROM file_store_binding`.pipe(rowAs(State), orUnavailable)
-
-  /** Processes that would not find the files in the new store. */
-  const unprepared = sql`SELECT location FROM file_store_replicas
-    WHERE move_to IS DISTINCT FROM ${kind} AND seen_at > clock_timestamp() - make_interval(secs => ${silenceSeconds})`.pipe(
-    rowsAs(Replica)
+    FROM file_store_binding`.pipe(
+    rowAs(State),
+    orUnavailable,
+    Effect.flatMap((row) =>
+      row === undefined ? refuse("No service has started on this database yet.") : Effect.succeed(row)
+    )
   )
 
-  /** From this moment on, every process puts new files into the new store. */
-  const begin = (storeId: string, from: Blobs) =>
+  const stopped = requireStopped.pipe(sql.withTransaction, orUnavailable)
+
+  /** Forgets copies in other stores, and those in the new one unless it still has its mark. */
+  const forgetCopies = (storeId: string, isMarked: boolean) =>
+    orUnavailable(sql`DELETE FROM file_copies WHERE store_id <> ${storeId}::uuid OR NOT ${isMarked}`)
+
+  const uncopied = sql`FROM files WHERE NOT EXISTS (SELECT FROM file_copies WHERE file_id = files.id)`
+
+  const left = sql`SELECT count(*)::float8 AS files ${uncopied}`.pipe(
+    rowAs(Count),
+    Effect.map((row) => row?.files ?? 0)
+  )
+
+  const page = (after: string) =>
+    sql`SELECT id, storage_key, bytes::float8 AS bytes, sha256 ${uncopied} AND id > ${after}::uuid
+      ORDER BY id LIMIT ${pageFiles}`.pipe(rowsAs(MovedFile), orUnavailable)
+
+  const note = (id: string, storeId: string, key: string) =>
+    orUnavailable(
+      sql`INSERT INTO file_copies (file_id, store_id, storage_key) VALUES (${id}::uuid, ${storeId}::uuid, ${key})`
+    )
+
+  /** Has all files and the database name the new store at once. The answer is the number of files. */
+  const switchOver = (storeId: string) =>
     Effect.gen(function* () {
-      // No process may join between the look and the change.
-      yield* sql`LOCK TABLE file_store_replicas IN SHARE ROW EXCLUSIVE MODE`
-      const [other] = yield* unprepared
-      if (other !== undefined) {
+      yield* requireStopped
+      const late = yield* left
+      if (late > 0) {
         return yield* refuse(
-          `A running process keeps its files in ${other.location} and doesn't have PARLEY_FILES_MOVE_TO=${kind}: restart it with the settings of ` +
-            `both stores. A process that was killed counts for ${silenceSeconds} seconds.`
+          `A service ran meanwhile and stored ${late} files, so nothing was switched. Run this command again.`
         )
       }
-      yield* sql`UPDATE file_store_binding SET generation = generation + 1, store_kind = ${kind}, store_id = ${storeId}::uuid,
-        store_place = ${to.place}, old_store_place = ${from.place}, moved_at = NULL`
-      yield* sql`UPDATE file_store_replicas SET directory = ${storeId}::uuid, location = ${to.place}`
-      const audit = yield* makeAuditRecorder
+      const moved = yield* sql`WITH moved AS (
+          UPDATE files SET storage_key = copy.storage_key FROM file_copies AS copy WHERE copy.file_id = files.id RETURNING 1
+        ) SELECT count(*)::float8 AS files FROM moved`.pipe(rowAs(Count))
+      yield* sql`DELETE FROM file_copies`
+      yield* sql`UPDATE file_store_binding SET store_id = ${storeId}::uuid, store_place = ${to.place}, old_store_place = ${from.place}`
       yield* audit.record({
         action: "file.move",
         target: { id: null, name: to.place },
         organization: null,
         details: { from: from.place }
       })
-    }).pipe(sql.withTransaction)
+      return moved?.files ?? 0
+    }).pipe(sql.withTransaction, orUnavailable)
 
-  const left = sql`SELECT count(*)::float8 AS files FROM files
-    WHERE store_generation < (SELECT generation FROM file_store_binding)`.pipe(
-    rowAs(Count),
-    Effect.map((row) => row?.files ?? 0),
-    orUnavailable
-  )
-
-  const page = (after: string) =>
-    sql`SELECT id, filename, storage_key, bytes::float8 AS bytes, sha256 FROM files
-      WHERE store_generation < (SELECT generation FROM file_store_binding) AND id > ${after}::uuid
-      ORDER BY id LIMIT ${pageFiles}`.pipe(rowsAs(MovedFile), orUnavailable)
-
-  /** False where the file was deleted meanwhile. */
-  const switchTo = ({ id, storageKey }: MovedFile, key: string) =>
-    sql`UPDATE files SET storage_key = ${key}, store_generation = (SELECT generation FROM file_store_binding)
-      WHERE id = ${id}::uuid AND storage_key = ${storageKey} RETURNING id`.pipe(
-      Effect.map((rows) => rows.length > 0),
-      orUnavailable
-    )
-
-  const finish = orUnavailable(
-    sql`UPDATE file_store_binding SET moved_at = coalesce(moved_at, clock_timestamp())`
-  )
-  const forgetOld = orUnavailable(sql`UPDATE file_store_binding SET old_store_place = NULL, moved_at = NULL`)
-  return { state, begin, left, page, switchTo, finish, forgetOld }
+  const forgetOld = orUnavailable(sql`UPDATE file_store_binding SET old_store_place = NULL`)
+  return { state, stopped, forgetCopies, left: orUnavailable(left), page, note, switchOver, forgetOld }
 })
 
 type MoveTable = Effect.Success<ReturnType<typeof makeMoveTable>>
 
-/** Binds the new store to the database and begins the move, unless it has begun. */
-const begin = Effect.fnUntraced(function* (table: MoveTable, from: Blobs, to: Blobs, kind: StoreKind) {
+/** The ids in a store. One that is a part of the database has its id. */
+const markOf = (blobs: Blobs, { databaseId }: State) =>
+  blobs.mark === null ? Effect.succeed({ store: databaseId, database: databaseId }) : blobs.mark.read
+
+/** Whether the database names this store. */
+const isCurrent = (blobs: Blobs, state: State) =>
+  Effect.map(
+    markOf(blobs, state),
+    ({ database, store }) => database === state.databaseId && store === state.storeId
+  )
+
+/** Binds the new store to the database, so that no other takes it, and gives its id; null where the files are there already. */
+const claim = Effect.fnUntraced(function* (table: MoveTable, from: Blobs, to: Blobs) {
   const state = yield* table.state
-  if (state === undefined) return yield* refuse("No service has started on this database yet.")
-  if (state.storeKind === kind) return
+  if (yield* isCurrent(to, state)) return null
   yield* (yield* makeStoreBinding(from)).examine
-  if (state.oldStorePlace !== null) {
+  if (state.oldStorePlace === to.place) {
     return yield* refuse(
-      `The bytes of the last move are still in ${state.oldStorePlace}. Erase them first: \`parley file move --erase-old\` with the settings of that move.`
+      `The bytes of the last move are still in ${to.place}. Erase them first: \`parley file move --erase-old\` with the settings of that move.`
     )
   }
   yield* to.check
-  const id = { store: state.databaseId, database: state.databaseId }
-  const found = to.mark === null ? id : yield* to.mark.read
+  const found = yield* markOf(to, state)
   if (found.database !== null && found.database !== state.databaseId) {
     return yield* refuse(
       `${to.place} holds the files of another database (id ${found.database}). Give this one a bucket, prefix or directory of its own.`
     )
   }
-  const isEmpty = Option.isNone(yield* Stream.runHead(to.olderThan(0)))
-  if (found.database === null && !isEmpty) {
+  if (found.database === null && Option.isSome(yield* Stream.runHead(to.olderThan(0)))) {
     return yield* refuse(`${to.place} already holds files of an unknown origin. Name an empty place.`)
   }
   const storeId = found.store ?? state.newStoreId
+  yield* table.forgetCopies(storeId, found.database !== null)
   yield* to.mark?.write({ store: storeId, database: state.databaseId }) ?? Effect.void
-  yield* orUnavailable(table.begin(storeId, from))
+  return storeId
 })
 
-/** Copies one file, compares what has arrived with what was uploaded, and has the database name the copy. */
-const moveFile = Effect.fnUntraced(function* (table: MoveTable, from: Blobs, to: Blobs, file: MovedFile) {
+/** Copies one file, and compares what is read back with what was uploaded. The copy stays where it is unknown whether it was noted. */
+const copyFile = Effect.fnUntraced(function* (
+  table: MoveTable,
+  from: Blobs,
+  to: Blobs,
+  storeId: string,
+  file: MovedFile
+) {
   const copy = yield* to.put(from.get(file.storageKey))
-  const clean = Effect.ignore(to.remove(copy.key))
-  return yield* Effect.gen(function* () {
+  yield* Effect.gen(function* () {
     if (copy.bytes !== file.bytes || !sameBytes(copy.sha256, file.sha256)) {
       return yield* wrong("its bytes are no longer those that were uploaded")
     }
     const tally = makeTally()
     yield* Stream.runForEach(to.get(copy.key), (piece) => Effect.sync(() => tally.add(piece)))
     if (!sameBytes(tally.total().sha256, file.sha256)) return yield* wrong("the copy has other bytes")
-    if (!(yield* table.switchTo(file, copy.key))) yield* clean
-  }).pipe(Effect.tapError(() => clean))
+    yield* table.note(file.id, storeId, copy.key)
+  }).pipe(Effect.tapErrorTag("StorageFailed", () => Effect.ignore(to.remove(copy.key))))
 })
 
-const makeMoving = (table: MoveTable, from: Blobs, to: Blobs) =>
+const makeCopying = (table: MoveTable, from: Blobs, to: Blobs, storeId: string) =>
   Effect.fn("FileMove.run")(function* (advance: Advance) {
     const failed: Array<string> = []
-    let moved = 0
-    const move = (file: MovedFile) =>
-      moveFile(table, from, to, file).pipe(
-        Effect.andThen(advance(1)),
-        Effect.matchEffect({
-          onFailure: (error) =>
-            error._tag === "DatabaseUnavailable"
-              ? Effect.fail(error)
-              : Effect.sync(() => void failed.push(`${file.id} (${error.message})`)),
-          onSuccess: () => Effect.sync(() => void moved++)
-        })
+    const copy = (file: MovedFile) =>
+      copyFile(table, from, to, storeId, file).pipe(
+        Effect.catchTag("StorageFailed", ({ message }) =>
+          Effect.sync(() => void failed.push(`${file.id} (${message})`))
+        ),
+        Effect.andThen(advance(1))
       )
     let after = "00000000-0000-0000-0000-000000000000"
     while (failed.length < failuresMax) {
       const files = yield* table.page(after)
-      yield* Effect.forEach(files, move, { concurrency: copiesAtOnceMax, discard: true })
+      yield* Effect.forEach(files, copy, { concurrency: copiesAtOnceMax, discard: true })
       after = files.at(-1)?.id ?? after
       if (files.length < pageFiles) break
     }
-    const left = yield* table.left
-    if (left > 0) {
+    if (failed.length > 0) {
       return yield* refuse(
-        `${moved} files were moved and ${left} are left, which stay readable where they are. Failed: ` +
-          `${failed.slice(0, namedMax).join("; ")}. Mend or delete those files, and run the command again.`
+        `${failed.length} files could not be copied, so the files stay in ${from.place}: ${failed.slice(0, namedMax).join("; ")}. Mend or ` +
+          "delete those files, and run the command again. It keeps the copies that were made."
       )
     }
-    yield* table.finish
-    return moved
+    return yield* table.switchOver(storeId)
   })
 
-/** Fails while files may still be in the old store. */
-const requireMoved = Effect.fnUntraced(function* (table: MoveTable, kind: StoreKind) {
+/** Fails unless the files have left `from`, and its bytes are this database's. */
+const requireMoved = Effect.fnUntraced(function* (table: MoveTable, from: Blobs, to: Blobs) {
   const state = yield* table.state
-  if (state?.storeKind !== kind || !state.isMoved) {
+  if (!(yield* isCurrent(to, state))) {
     return yield* refuse(
       "No move of the files with these settings is finished: run `parley file move` first."
     )
   }
+  if ((yield* markOf(from, state)).database !== state.databaseId) {
+    return yield* refuse(`${from.place} doesn't belong to this database, so nothing is removed there.`)
+  }
 })
 
-const makeErasure = (table: MoveTable, from: Blobs, kind: StoreKind) =>
+const makeErasure = (table: MoveTable, from: Blobs, to: Blobs) =>
   Effect.fn("FileMove.erase")(function* (advance: Advance) {
-    yield* requireMoved(table, kind)
+    yield* requireMoved(table, from, to)
     let removed = 0
     const remove = (key: string) =>
       from.remove(key).pipe(
@@ -240,26 +245,29 @@ const makeErasure = (table: MoveTable, from: Blobs, kind: StoreKind) =>
   })
 
 /**
- * Moves all files from the store of PARLEY_FILES_STORE to that of PARLEY_FILES_MOVE_TO while the service runs. The database
- * says for each file where it is, so that the next run continues one that was killed. The old store keeps its bytes. While the
- * scope is open, no backup, restore or other move runs.
+ * Moves all files from the store of PARLEY_FILES_STORE to that of PARLEY_FILES_MOVE_TO, while no service runs: copies each one,
+ * verifies it, and then switches all at once. Until the switch nothing has changed for a service, and the next run keeps the
+ * copies of one that was cut off. The old store keeps its bytes. Until the scope closes, no backup, restore or other move runs.
  */
 export const makeFileMove = Effect.gen(function* () {
   const { from, kind, to } = yield* makeStores
   const { address } = yield* Database
   yield* holdMaintenance(yield* openCopySession(address), "parley file move")
-  const table = yield* makeMoveTable(kind, to)
+  const table = yield* makeMoveTable(from, to)
   return {
     from: from.place,
     to: to.place,
     kind,
-    /** From now on new files go to the new store. The answer is how many are still in the old one. */
-    begin: Effect.andThen(begin(table, from, to, kind), table.left),
-    /** Moves those, and gives their number. */
-    run: makeMoving(table, from, to),
-    /** How many blobs a finished move has left in the old store. */
-    countOld: Effect.andThen(requireMoved(table, kind), Stream.runCount(from.olderThan(0))),
-    /** Removes those, and gives their number. */
-    eraseOld: makeErasure(table, from, kind)
+    /** Fails while a service runs. Gives the number of files that are to be copied, and `run`, which gives that of all that moved. */
+    begin: Effect.gen(function* () {
+      yield* table.stopped
+      const storeId = yield* claim(table, from, to)
+      if (storeId === null) return { files: 0, run: () => Effect.succeed(0) }
+      return { files: yield* table.left, run: makeCopying(table, from, to, storeId) }
+    }),
+    /** The number of blobs that a finished move has left in the old store. */
+    countOld: Effect.andThen(requireMoved(table, from, to), Stream.runCount(from.olderThan(0))),
+    /** Removes those blobs, and gives their number. */
+    eraseOld: makeErasure(table, from, to)
   }
 })

@@ -4,7 +4,7 @@ import { FileId, UserId } from "../domain/Ids.ts"
 import { storable } from "../domain/storable.ts"
 import type { StoredFile } from "../domain/StoredFile.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
-import type { PutBlob } from "./BlobStore.ts"
+import type { StoredBlob } from "./blobs/Blobs.ts"
 
 /** A file together with what only this room knows of it. */
 export interface KeptFile extends StoredFile {
@@ -23,7 +23,7 @@ export interface NewFile {
   readonly userId: UserId
   readonly filename: string
   readonly purpose: string
-  readonly blob: PutBlob
+  readonly blob: StoredBlob
   readonly createdAt: DateTime.Utc
   readonly expiresAt: DateTime.Utc | null
 }
@@ -115,25 +115,21 @@ export const makeFileTable = Effect.gen(function* () {
     )
 
   /**
-   * Stores the file if the quota has room for it, and no move of the files began since its bytes were put; nothing otherwise. The count and the row change in one statement, whose
-   * lock on the user's count puts concurrent uploads in order. Gives the row also when it was stored before, so that it may
-   * be repeated after an answer that got lost; `isNew` tells the two cases apart.
+   * Stores the file if the quota has room for it, and gives nothing otherwise. The count and the row change in one statement,
+   * whose lock on the user's count puts concurrent uploads in order. Gives the row also when it was stored before, so that
+   * the call may be repeated after an answer that got lost; `isNew` tells the two cases apart.
    */
   const insert = ({ blob, createdAt, expiresAt, ...file }: NewFile, quota: Quota) =>
-    sql`WITH store AS (
-        SELECT generation FROM file_store_binding FOR SHARE
-      ), room AS (
+    sql`WITH room AS (
         UPDATE file_usage SET files = files + 1, bytes = bytes + ${blob.bytes}::bigint
         WHERE user_id = ${file.userId}::uuid
           AND files < ${quota.filesMax}::bigint AND bytes + ${blob.bytes}::bigint <= ${quota.bytesMax}::bigint
           AND NOT EXISTS (SELECT FROM files WHERE id = ${file.id}::uuid)
-          AND NOT EXISTS (SELECT FROM store WHERE generation <> ${blob.generation})
         RETURNING user_id
       ), made AS (
-        INSERT INTO files (id, user_id, filename, purpose, bytes, sha256, storage_key, store_generation, status,
-          created_at, expires_at)
+        INSERT INTO files (id, user_id, filename, purpose, bytes, sha256, storage_key, status, created_at, expires_at)
         SELECT ${file.id}::uuid, user_id, ${file.filename}, ${file.purpose}, ${blob.bytes}::bigint, ${blob.sha256},
-          ${blob.key}, ${blob.generation}, 'uploaded', ${DateTime.toDateUtc(createdAt)},
+          ${blob.key}, 'uploaded', ${DateTime.toDateUtc(createdAt)},
           ${expiresAt === null ? null : DateTime.toDateUtc(expiresAt)}::timestamptz
         FROM room
         RETURNING *

@@ -1,15 +1,14 @@
-import { Data, DateTime, Duration, Effect, Schedule, type Stream } from "effect"
+import { DateTime, Duration, Effect, Schedule, type Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import { TextExtraction } from "../documents/TextExtraction.ts"
-import { StorageFailed } from "../domain/Errors.ts"
 import { FileId, type UserId } from "../domain/Ids.ts"
 import type { PlanStorage } from "../domain/Plan.ts"
 import type { AboutFile, StoredFile } from "../domain/StoredFile.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
-import { generationOf } from "./blobs/PairedBlobs.ts"
-import { BlobStore, type PutBlob } from "./BlobStore.ts"
+import type { StoredBlob } from "./blobs/Blobs.ts"
+import { BlobStore } from "./BlobStore.ts"
 import { makeEarlyReading } from "./EarlyReading.ts"
 import { makeFileRecorder } from "./FileRecorder.ts"
 import type { FileTable, NewFile } from "./FileTable.ts"
@@ -18,12 +17,6 @@ import { bounded, makeUploadSlots, quotaOf, quotaProblem, type UserQuota } from 
 
 /** How long the storing of a row is repeated while the database is away, before the upload counts as failed. */
 const insertSeconds = 5
-
-/** How often bytes are put again because a move of the files began meanwhile. */
-const putAgainMax = 3
-
-/** A move of the files began after the bytes were put, so they are in the store that it leaves. */
-class StoreMoved extends Data.TaggedError("StoreMoved") {}
 
 /** A file on its way in. */
 export interface IncomingFile<E, R> {
@@ -62,7 +55,6 @@ export const makeFileUploads = Effect.fnUntraced(function* (table: FileTable) {
         if (isNew) yield* record("file.upload", stored)
         return yield* jobs.accept(stored, text)
       }
-      if ((yield* generationOf(sql)) !== file.blob.generation) return yield* new StoreMoved()
       const usage = yield* table.usage(file.userId)
       // Room may have become free between the two statements; the upload is refused anyway.
       const usedUp = { files: usage.files, bytes: quota.bytesMax + 1 }
@@ -76,7 +68,7 @@ export const makeFileUploads = Effect.fnUntraced(function* (table: FileTable) {
   /** Makes the file visible. The bytes stay where it is unknown whether that succeeded. */
   const publish = Effect.fnUntraced(function* (
     userId: UserId,
-    blob: PutBlob,
+    blob: StoredBlob,
     { expiresAfterSeconds, ...about }: AboutFile,
     quota: UserQuota,
     early: Effect.Effect<KnownText>
@@ -85,27 +77,15 @@ export const makeFileUploads = Effect.fnUntraced(function* (table: FileTable) {
     const createdAt = yield* DateTime.now
     const expiresAt =
       expiresAfterSeconds == null ? null : DateTime.add(createdAt, { seconds: expiresAfterSeconds })
-    const file = { id, userId, ...about, createdAt, expiresAt }
+    const file = { id, userId, ...about, blob, createdAt, expiresAt }
     const { bytes, key: storageKey } = blob
     const text = (yield* early) ?? (yield* jobs.plainText({ storageKey, bytes, filename: about.filename }))
-    let current = blob
-    // The bytes of another generation are put again, into the current store.
-    const renew = Effect.suspend(() => blobs.put(blobs.get(current.key))).pipe(
-      Effect.tap(() => discard(current.key)),
-      Effect.map((put) => {
-        current = put
-      })
-    )
-    const insertCurrent = Effect.suspend(() => insert({ ...file, blob: current }, quota, text))
-    return yield* insertCurrent.pipe(
-      Effect.tapErrorTag("StoreMoved", () => renew),
-      Effect.retry({ times: putAgainMax, while: (error) => error._tag === "StoreMoved" }),
-      Effect.catchTag("StoreMoved", (cause) => Effect.fail(new StorageFailed({ operation: "put", cause }))),
+    return yield* insert(file, quota, text).pipe(
       Effect.retry({
         schedule: Schedule.spaced("250 millis").pipe(Schedule.upTo({ duration: `${insertSeconds} seconds` })),
         while: (error) => error._tag === "DatabaseUnavailable"
       }),
-      Effect.tapError((error) => (error._tag === "DatabaseUnavailable" ? Effect.void : discard(current.key)))
+      Effect.tapError((error) => (error._tag === "DatabaseUnavailable" ? Effect.void : discard(storageKey)))
     )
   }, Effect.uninterruptible)
 

@@ -29,8 +29,6 @@ const Bindings = Schema.Tuple([
     databaseId: Schema.String,
     storeId: Schema.NullOr(Schema.String),
     storePlace: Schema.NullOr(Schema.String),
-    /** Where some files still are, while a move of them is under way. */
-    leaving: Schema.NullOr(Schema.String),
     hasFiles: Schema.Boolean,
     newStoreId: Schema.String
   })
@@ -49,19 +47,19 @@ const remedy =
 
 const notBound = (place: string, database: string, known: Binding, found: StoreMark): StoreMismatch => {
   const other = found.database === null ? "no database" : `the database of id ${found.database}`
+  const problem =
+    found.database === known.databaseId
+      ? `The files of ${database} are now in ${known.storePlace ?? "another store"} (id ${known.storeId}), not in ${place} (id ${found.store}).`
+      : `${capitalized(place)} is not bound to ${database} (id ${known.databaseId}) any more, but to ${other}.`
   return new StoreMismatch({
     message:
-      `${capitalized(place)} is not bound to ${database} (id ${known.databaseId}) any more, but to ${other}. Uploads are refused, ` +
-      "and no stored file is removed. Check whether another installation uses the same store: each needs its own. If this store " +
-      "is to hold the files of this database, run `parley file adopt-store` with the same settings."
+      `${problem} Uploads are refused, and no stored file is removed. If the files were moved, restart with the settings of their store. ` +
+      "Check whether another installation uses the same store: each needs its own. If this store is to hold the files of this database, " +
+      "run `parley file adopt-store` with the same settings."
   })
 }
 
-const unfinished = (database: string, { leaving, storePlace }: Binding): string =>
-  `The files of ${database} are being moved from ${leaving} to ${storePlace}, and some are still there. Set PARLEY_FILES_STORE and ` +
-  "PARLEY_FILES_MOVE_TO as they were, and run `parley file move` to the end."
-
-/** What fails at the start is the store's failure, whichever of the two it comes from. */
+/** Failures of the database during the start count as failures of the store. */
 const asked = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   effect.pipe(
     orUnavailable,
@@ -72,8 +70,8 @@ const asked = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
 const makeBinding = (sql: SqlClient.SqlClient, place: string) =>
   Effect.gen(function* () {
     yield* sql`INSERT INTO file_store_binding (database_id) VALUES (gen_random_uuid()) ON CONFLICT DO NOTHING`
-    const rows = yield* sql`SELECT database_id, store_id, store_place,
-      CASE WHEN moved_at IS NULL THEN old_store_place END AS leaving, EXISTS (SELECT FROM files) AS has_files,
+    const rows =
+      yield* sql`SELECT database_id, store_id, store_place, EXISTS (SELECT FROM files) AS has_files,
       encode(substr(sha256(convert_to(database_id || ${place}, 'UTF8')), 1, 16), 'hex')::uuid AS new_store_id
     FROM file_store_binding`
     return (yield* Schema.decodeUnknownEffect(Bindings)(rows))[0]
@@ -92,8 +90,8 @@ export const makeStoreBinding = Effect.fnUntraced(function* (blobs: Blobs) {
   const isEmpty = Effect.map(Stream.runHead(blobs.olderThan(0)), Option.isNone)
 
   /**
-   * Whether the store has bytes of the database's files. Of "notAccepted" ones alone, those from before the operator
-   * adopted a store without their bytes don't count, and where that leaves none, nothing is missing.
+   * Whether the store has bytes of the database's files. With "notAccepted", files from before the operator adopted a store
+   * without their bytes don't count. Where no file counts, nothing is missing.
    */
   const holdsSome = Effect.fnUntraced(function* (which: "all" | "notAccepted") {
     const since =
@@ -121,7 +119,6 @@ export const makeStoreBinding = Effect.fnUntraced(function* (blobs: Blobs) {
   /** Why the two don't belong together, or null. */
   const problem = Effect.fnUntraced(function* (known: Binding, found: StoreMark) {
     const here = capitalized(place)
-    if (known.leaving !== null && settings.files.moveTo === null) return unfinished(database, known)
     if (found.database !== null && found.database !== known.databaseId) {
       return `${here} holds the files of another database (id ${found.database}) than ${database} (id ${known.databaseId}).`
     }
@@ -157,11 +154,7 @@ export const makeStoreBinding = Effect.fnUntraced(function* (blobs: Blobs) {
     if (found.database !== known.databaseId)
       yield* mark?.write({ store, database: known.databaseId }) ?? Effect.void
     if (known.storeId === store && known.storePlace === place) return
-    // Of two stores, the move says which is the current one.
-    const kind = settings.files.moveTo === null ? sql`${settings.files.store}` : sql`store_kind`
-    yield* asked(
-      sql`UPDATE file_store_binding SET store_id = ${store}::uuid, store_place = ${place}, store_kind = ${kind}`
-    )
+    yield* asked(sql`UPDATE file_store_binding SET store_id = ${store}::uuid, store_place = ${place}`)
   })
 
   /** Gives the database's place and id; fails unless the ids still say that the two belong together. */
@@ -198,10 +191,10 @@ export const makeStoreBinding = Effect.fnUntraced(function* (blobs: Blobs) {
   return { bind, verify, adopt, examine: Effect.asVoid(examine) }
 })
 
-/** How often a process renews its registration, and after how long without renewal it counts as ended. */
+/** Seconds between two renewals of a registration, and those without renewal after which its process counts as ended. */
 const beatSeconds = 10
-export const silenceSeconds = 60
-/** How long the end of the process may wait for its row to go. */
+const silenceSeconds = 60
+/** Seconds that the end of the process waits for the removal of its registration. */
 const leaveSeconds = 5
 
 /** Another running process on the same database keeps its files in another store. `message` is for the operator. */
@@ -209,26 +202,53 @@ export class StoreNotShared extends Schema.TaggedError<StoreNotShared>()("StoreN
   message: Schema.String
 }) {}
 
+/** A service runs on the database of a command that needs it stopped. `message` is for the operator. */
+class ServiceRunning extends Schema.TaggedError<ServiceRunning>()("ServiceRunning", {
+  message: Schema.String
+}) {}
+
+const killedCounts = `A process that was killed counts for ${silenceSeconds} seconds.`
+
 const notShared = (place: string, other: string): StoreNotShared =>
   new StoreNotShared({
     message:
       `This process keeps its files in ${place}, but another running one on the same database keeps them in ${other}, so neither would ` +
       "find the other's files. Give both the same PARLEY_FILES_STORE and its settings. Directories on several machines must be " +
-      "one shared directory; set PARLEY_FILES_DIRECTORY_SHARED to true if they are and seem different. " +
-      `A process that was killed counts for ${silenceSeconds} seconds.`
+      `one shared directory; set PARLEY_FILES_DIRECTORY_SHARED to true if they are and seem different. ${killedCounts}`
   })
 
-const OtherStore = Schema.Struct({ location: Schema.String })
+const Replicas = Schema.Array(Schema.Struct({ store: Schema.String, location: Schema.String }))
 
-/** Removes every registration. Only for a process that shares the database with no other, before it registers itself. */
+/** The running services of the database, the latest sign of life first. Until the end of the transaction, none registers. */
+const lockedReplicas = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`LOCK TABLE file_store_replicas IN SHARE ROW EXCLUSIVE MODE`
+  yield* sql`DELETE FROM file_store_replicas
+    WHERE seen_at <= clock_timestamp() - make_interval(secs => ${silenceSeconds})`
+  const rows = yield* sql`SELECT directory AS store, location FROM file_store_replicas ORDER BY seen_at DESC`
+  return yield* Effect.orDie(Schema.decodeUnknownEffect(Replicas)(rows))
+})
+
+/** Fails while a service runs on the database. Until the end of the transaction, none can finish its start. */
+export const requireStopped = Effect.gen(function* () {
+  const [running] = yield* lockedReplicas
+  if (running === undefined) return
+  return yield* new ServiceRunning({
+    message:
+      `A service runs on this database, with its files in ${running.location}. Stop every process of the service, and run this command ` +
+      `again. ${killedCounts}`
+  })
+})
+
+/** Removes every registration. Only for the sole owner of the embedded database, before it registers itself. */
 export const leaveAllStores = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql`DELETE FROM file_store_replicas`
 })
 
 /**
- * Registers this process as one that keeps files in the store of this id, for as long as the scope is open. Fails when a
- * live process on the same database uses another one, unless the settings say that their directories are the same.
+ * Registers this process as a running service with its files in the store of this id, until the scope closes. Fails when a
+ * running process of the same database uses another store, unless the settings say that their directories are the same.
  */
 const joinStore = Effect.fnUntraced(function* (store: string, place: string) {
   const { files } = yield* AppConfig
@@ -236,26 +256,13 @@ const joinStore = Effect.fnUntraced(function* (store: string, place: string) {
   const random = yield* SecureRandom.SecureRandom
   const id = yield* random.uuidV7()
   const isShared = files.store === "directory" && files.directoryShared
-  // A process with the two stores of a move follows the database.
-  const own =
-    files.moveTo === null
-      ? sql`${store}::uuid`
-      : sql`coalesce((SELECT store_id FROM file_store_binding), ${store}::uuid)`
 
-  const beat = sql`INSERT INTO file_store_replicas (id, directory, location, seen_at, move_to)
-    VALUES (${id}::uuid, ${own}, ${place}, clock_timestamp(), ${files.moveTo})
+  const beat = sql`INSERT INTO file_store_replicas (id, directory, location, seen_at)
+    VALUES (${id}::uuid, ${store}::uuid, ${place}, clock_timestamp())
     ON CONFLICT (id) DO UPDATE SET seen_at = clock_timestamp()`
 
-  const others = sql`SELECT location FROM file_store_replicas
-    WHERE directory <> ${own} AND seen_at > clock_timestamp() - make_interval(secs => ${silenceSeconds})
-    ORDER BY seen_at DESC LIMIT 1`.pipe(rowsAs(OtherStore))
-
   const join = Effect.gen(function* () {
-    // Of two that start at once, the second has to see the first.
-    yield* sql`LOCK TABLE file_store_replicas IN SHARE ROW EXCLUSIVE MODE`
-    yield* sql`DELETE FROM file_store_replicas
-      WHERE seen_at <= clock_timestamp() - make_interval(secs => ${silenceSeconds})`
-    const [other] = isShared ? [] : yield* others
+    const other = (yield* lockedReplicas).find((replica) => replica.store !== store && !isShared)
     if (other === undefined) yield* beat
     return other
   }).pipe(sql.withTransaction, asked)
@@ -268,21 +275,13 @@ const joinStore = Effect.fnUntraced(function* (store: string, place: string) {
   const other = yield* Effect.acquireRelease(join, () => leave)
   if (other !== undefined) return yield* notShared(place, other.location)
 
-  // After a long outage of the database, another process may have started on another store.
-  const stay = Effect.gen(function* () {
-    yield* beat
-    const [other] = isShared ? [] : yield* others
-    if (other !== undefined) yield* Effect.logError(notShared(place, other.location).message)
-  }).pipe(
+  yield* beat.pipe(
     Effect.catchCause((cause) =>
       Effect.logWarning(
         `The registration of the file store could not be renewed: ${failureReason(Cause.squash(cause))}`
       )
-    )
-  )
-
-  yield* Effect.sleep(`${beatSeconds} seconds`).pipe(
-    Effect.andThen(stay),
+    ),
+    Effect.delay(`${beatSeconds} seconds`),
     Effect.repeat(Schedule.forever),
     Effect.forkScoped
   )

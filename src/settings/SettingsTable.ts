@@ -187,7 +187,7 @@ export const settingsTable = {
     store: setting("PARLEY_FILES_STORE", Text.oneOf(["directory", "postgres", "s3"]), "directory",
       "Where uploaded files are kept: in PARLEY_DATA_DIR, in the database, or in S3-compatible object storage"),
     moveTo: optional("PARLEY_FILES_MOVE_TO", Text.oneOf(["directory", "postgres", "s3"]), "s3",
-      "The store that `parley file move` moves the files to; until that is done, processes read from both (docs/upgrading.md)"),
+      "The store that `parley file move` moves the files to; the service itself doesn't use it (docs/upgrading.md)"),
     directoryShared: setting("PARLEY_FILES_DIRECTORY_SHARED", Text.trueOrFalse, "false",
       "Whether PARLEY_DATA_DIR is one shared directory of all processes of the database although it seems different to " +
       "them; where it seems the same, this isn't needed"),

@@ -35,6 +35,7 @@ import keyedChats from "../../migrations/0034_keyed_chats.ts"
 import fileAttributes from "../../migrations/0035_file_attributes.ts"
 import vectorStores from "../../migrations/0036_vector_stores.ts"
 import keyedEmbeddings from "../../migrations/0037_keyed_embeddings.ts"
+import fileCopies from "../../migrations/0038_file_copies.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
 import { buildText, thisBuild } from "../settings/Build.ts"
 import { Database } from "./Database.ts"
@@ -76,7 +77,8 @@ const migrations = {
   "0034_keyed_chats": keyedChats,
   "0035_file_attributes": fileAttributes,
   "0036_vector_stores": vectorStores,
-  "0037_keyed_embeddings": keyedEmbeddings
+  "0037_keyed_embeddings": keyedEmbeddings,
+  "0038_file_copies": fileCopies
 }
 
 const numberOf = (name: string): number => Number.parseInt(name, 10)

@@ -26,34 +26,33 @@ import {
 } from "./Installations.ts"
 
 const filesCount = 8
-/** What a move copies at once: so many have moved when it is interrupted after the first of each. */
-const moved = 4
+/** Files that a move copies at once: as many are copied when it is interrupted after the first of each. */
+const copied = 4
 
 /** The key of an object that holds the bytes of a file. */
 const isBlob = /^[0-9a-f-]{36}$/
 
 const bucketOf = Effect.map(S3Server, ({ bucket }) => ({ ...bucket, prefix: `${randomUUID()}/` }))
 
-/** Begins a move and ends it once some files have moved, as when its process is killed. */
+/** Begins a move and ends it once some files are copied, as when its process is killed. */
 const interruptedMove = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const { begin, run } = yield* makeFileMove
-  assert.strictEqual(yield* begin, filesCount)
-  const rows = sql`SELECT FROM files WHERE store_generation = 1`
+  const { begin } = yield* makeFileMove
+  const { files, run } = yield* begin
+  assert.strictEqual(files, filesCount)
+  const rows = sql`SELECT FROM file_copies`
   const hanging = run(() => Effect.never)
-  yield* Effect.raceFirst(hanging, until(Effect.map(rows, ({ length }) => length === moved)))
+  yield* Effect.raceFirst(hanging, until(Effect.map(rows, ({ length }) => length === copied)))
 }).pipe(Effect.scoped)
 
 const filesThere = Effect.flatMap(
   SqlClient.SqlClient,
-  (sql) =>
-    sql<{ id: string; key: string; generation: number }>`SELECT id, storage_key AS key,
-      store_generation AS generation FROM files ORDER BY store_generation, id`
+  (sql) => sql<{ id: string; key: string }>`SELECT id, storage_key AS key FROM files ORDER BY id`
 )
 
 layer(S3Server.layer(), { excludeTestServices: true })("The files of an installation", (it) => {
   it.effect(
-    "the bytes of files that are deleted during a backup and an unfinished move stay in both stores until its end",
+    "the files of an installation whose move is unfinished are all in a backup, also those that are deleted while it is made",
     () =>
       Effect.gen(function* () {
         const s3 = yield* bucketOf
@@ -71,15 +70,16 @@ layer(S3Server.layer(), { excludeTestServices: true })("The files of an installa
           Effect.gen(function* () {
             yield* beginInstallation
             for (let n = 0; n < filesCount; n++) yield* upload(someBytes(1_000 * n))
-            yield* interruptedMove
-            assert.deepStrictEqual(blobsIn(), { directory: filesCount, bucket: moved })
-
+          })
+        )
+        yield* at(settings, { url })(interruptedMove)
+        assert.deepStrictEqual(blobsIn(), { directory: filesCount, bucket: copied })
+        yield* on(settings, { url })(
+          Effect.gen(function* () {
             const context = yield* Effect.context<SqlClient.SqlClient>()
             const files = yield* filesThere
-            const first = files[0]!
             const last = files.at(-1)!
-            assert.deepStrictEqual([first.generation, last.generation], [0, 1])
-            const deleting = Effect.forEach(files.slice(1, -1), remove)
+            const deleting = Effect.forEach(files.slice(0, -1), remove)
             const services = yield* Effect.context<Effect.Services<typeof deleting>>()
             const whileDeleting: Progress = (work, run) =>
               work.title === "Copying the files"
@@ -90,12 +90,12 @@ layer(S3Server.layer(), { excludeTestServices: true })("The files of an installa
                 : run(() => Effect.void)
             const made = yield* createBackup(path, whileDeleting)
             assert.deepStrictEqual([made.files, made.missing, made.damaged], [filesCount, [], []])
-            assert.lengthOf(yield* Effect.provide(filesThere, context), 2)
-            assert.deepStrictEqual(blobsIn(), { directory: filesCount, bucket: moved })
+            assert.lengthOf(yield* Effect.provide(filesThere, context), 1)
+            assert.deepStrictEqual(blobsIn(), { directory: filesCount, bucket: copied })
 
-            // After the backup the bytes of a deleted file go at once, from whichever store has them.
-            yield* Effect.forEach([first, last], remove)
-            assert.deepStrictEqual(blobsIn(), { directory: filesCount - 1, bucket: moved - 1 })
+            // After the backup the bytes of a deleted file go at once.
+            yield* remove(last)
+            assert.deepStrictEqual(blobsIn(), { directory: filesCount - 1, bucket: copied })
           })
         )
 

@@ -9,7 +9,7 @@ import { runWith } from "../admin/AdminServer.ts"
 import { childEnvironment } from "../support/childEnvironment.ts"
 import { removeDirectory } from "../support/removeDirectory.ts"
 import { S3Server } from "../support/S3Server.ts"
-import { commandLine, startService } from "../support/ServiceProcess.ts"
+import { commandLine, type ServiceProcess, startService } from "../support/ServiceProcess.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
 import { until } from "../support/until.ts"
 
@@ -52,9 +52,11 @@ const assertThere = (url: string, files: ReadonlyArray<Uploaded>) =>
 const ended = (child: ChildProcess) =>
   Effect.promise(() => new Promise((resolve) => child.once("exit", resolve)))
 
+const stop = (service: ServiceProcess) => Effect.andThen(service.signal("SIGTERM"), service.exit)
+
 layer(shared, { excludeTestServices: true })("A move of files to a bucket", (it) => {
   it.effect(
-    "a killed move is finished by the next run, while the service reads and stores files all the time",
+    "a move of files to a bucket that is killed half-way changes nothing for the service, and the next run finishes it",
     () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
@@ -74,32 +76,41 @@ layer(shared, { excludeTestServices: true })("A move of files to a bucket", (it)
           PARLEY_S3_SECRET_ACCESS_KEY: Redacted.value(bucket.secretAccessKey)
         }
         const moving = { ...common, PARLEY_FILES_MOVE_TO: "s3" }
-        const service = yield* startService(moving)
-        const url = yield* service.url
+        const move = ["files", "move", "--json"]
+        const first = yield* startService(common)
         const files: Array<Uploaded> = []
-        for (let n = 0; n < filesBefore; n++) files.push(yield* uploadTo(url, randomBytes(1_000 * n)))
+        for (let n = 0; n < filesBefore; n++) {
+          files.push(yield* uploadTo(yield* first.url, randomBytes(1_000 * n)))
+        }
+        const beside = yield* runWith(moving, ["files", "move"])
+        assert.strictEqual(beside.code, 1)
+        assert.match(beside.stderr, /^parley: A service runs on this database, .* Stop every process/m)
+        yield* stop(first)
 
         yield* s3.failRequest(requestsBeforeStall, "stall", 1_000)
-        const child = spawn(process.execPath, [commandLine, "files", "move"], {
+        const child = spawn(process.execPath, [commandLine, ...move], {
           env: { ...childEnvironment, ...moving },
           stdio: "ignore"
         })
         yield* until(Effect.map(s3.seen, ({ failed }) => failed))
-        const movedRows = sql`SELECT FROM files WHERE store_generation = 1`
-        yield* until(Effect.map(movedRows, (rows) => rows.length > 0))
+        const copies = sql`SELECT FROM file_copies`
+        yield* until(Effect.map(copies, (rows) => rows.length > 0))
         child.kill("SIGKILL")
         yield* ended(child)
         yield* s3.off
-        assert.isBelow((yield* movedRows).length, filesBefore)
-        yield* assertThere(url, files)
-        files.push(yield* uploadTo(url, randomBytes(50_000)))
+        const copied = (yield* copies).length
+        assert.isBelow(copied, filesBefore)
 
-        const again = yield* runWith(moving, ["files", "move", "--json"])
+        // The service goes on as if there had been no move.
+        const second = yield* startService(common)
+        yield* assertThere(yield* second.url, files)
+        files.push(yield* uploadTo(yield* second.url, randomBytes(50_000)))
+        yield* stop(second)
+
+        const again = yield* runWith(moving, move)
         assert.strictEqual(again.code, 0, again.stderr)
-        assert.lengthOf(yield* movedRows, files.length)
-        yield* assertThere(url, files)
-        yield* service.signal("SIGTERM")
-        yield* service.exit
+        assert.include(again.stderr, `Copied ${files.length - copied} files.`)
+        assert.strictEqual(JSON.parse(again.stdout).moved, files.length)
         removeDirectory(`${dataDir}/files`)
 
         const next = yield* startService({ ...common, PARLEY_FILES_STORE: "s3" })
