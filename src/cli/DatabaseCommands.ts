@@ -2,18 +2,16 @@ import { NodeCrypto, NodeServices } from "@effect/platform-node"
 import { Console, Effect, Layer, Logger, Option, Redacted, Schema } from "effect"
 import { Argument, Command } from "effect/cli"
 import { checkedSettings } from "../admin/CheckedSettings.ts"
-import { findEmbedded, startEmbeddedPostgres } from "../postgres/EmbeddedPostgres.ts"
+import { findEmbedded, forgetMove, noteMove, startEmbeddedPostgres } from "../postgres/EmbeddedPostgres.ts"
 import { AppConfig, type Settings } from "../settings/AppConfig.ts"
 import { allowedOf, postgresUrl } from "../settings/TextCodec.ts"
-import { openCopySession } from "../sql/CopySession.ts"
 import { moveDatabase } from "../sql/DatabaseMove.ts"
-import { pauseState, resumeWrites, tryPauseLock } from "../sql/WritePause.ts"
 import * as Parameter from "./CliParameters.ts"
 import { CliFailure, command, group } from "./CommandLine.ts"
 import { Reads } from "./HelpText.ts"
 
-/** The embedded server: that of a running service, or one that runs for as long as the scope is open. */
-const embeddedAddress = Effect.fnUntraced(function* ({ dataDir, database }: Settings) {
+/** Fails unless there is an embedded database that no process uses. */
+const requireStopped = Effect.fnUntraced(function* ({ dataDir, database }: Settings) {
   if (database.url !== null) {
     return yield* new CliFailure({
       message:
@@ -26,8 +24,11 @@ const embeddedAddress = Effect.fnUntraced(function* ({ dataDir, database }: Sett
       message: `There is no embedded database in ${dataDir}; PARLEY_DATA_DIR names the directory.`
     })
   }
-  const { connectionsMax } = database
-  return running ?? (yield* startEmbeddedPostgres({ dataDir, connectionsMax, durable: true }))
+  if (running !== null) {
+    return yield* new CliFailure({
+      message: `A service or another command runs on the embedded database in ${dataDir}. Stop it, and run this command again.`
+    })
+  }
 })
 
 const withSettings = <A, E extends { readonly message: string }, R>(
@@ -52,24 +53,28 @@ const url = Argument.String("url").pipe(
 
 const move = command(
   "move",
-  "Move the embedded database to your own PostgreSQL; the service only reads meanwhile",
+  "Move the embedded database to your own PostgreSQL, while the service is stopped",
   { url },
   ({ url }) =>
     withSettings(
       Effect.fnUntraced(function* (settings) {
-        const source = yield* embeddedAddress(settings)
+        yield* requireStopped(settings)
+        const { dataDir, database } = settings
+        const { connectionsMax } = database
+        const source = yield* startEmbeddedPostgres({ dataDir, connectionsMax, durable: true })
         const { place, tables } = yield* moveDatabase(
           source,
           Redacted.make(url),
-          settings.database,
+          database,
           ({ name, rows }) => Console.error(`Copied ${name} (${rows} rows).`)
         )
+        yield* noteMove(dataDir, place)
         const rows = tables.reduce((sum, table) => sum + table.rows, 0)
         return {
           value: { moved_to: place, rows, tables },
           text:
-            `Moved ${rows} rows of ${tables.length} tables to ${place}, and compared all of them. Now set DATABASE_URL to it and restart the service. ` +
-            "Until then it only reads. The embedded database stays as it is; `parley database resume` goes back to it."
+            `Moved ${rows} rows of ${tables.length} tables to ${place}, and compared all of them. Now set DATABASE_URL to it and start the service. ` +
+            "The embedded database stays as it is, and no service starts on it; `parley database resume` goes back to it."
         }
       })
     )
@@ -85,16 +90,14 @@ const resume = command(
   () =>
     withSettings(
       Effect.fnUntraced(function* (settings) {
-        const session = yield* openCopySession(yield* embeddedAddress(settings))
-        const { isPaused, movedTo } = yield* pauseState(session)
-        if (!isPaused && movedTo === null) {
-          return { value: { resumed: false }, text: "The embedded database was not moved." }
+        yield* requireStopped(settings)
+        const resumed = yield* forgetMove(settings.dataDir)
+        return {
+          value: { resumed },
+          text: resumed
+            ? "The embedded database can be used again: unset DATABASE_URL and start the service."
+            : "The embedded database was not moved."
         }
-        if (!(yield* tryPauseLock(session))) {
-          return yield* new CliFailure({ message: "A command is moving this database just now." })
-        }
-        yield* resumeWrites(session)
-        return { value: { resumed: true }, text: "The embedded database takes writes again." }
       })
     )
 ).pipe(Command.annotate(Reads, "settings"), Command.withExamples([{ command: "parley database resume" }]))

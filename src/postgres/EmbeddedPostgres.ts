@@ -75,6 +75,8 @@ const unprepared = (error: PlatformError.PlatformError) =>
 export const startEmbeddedPostgres = Effect.fn("EmbeddedPostgres.start")(
   function* (options: EmbeddedPostgresOptions) {
     const found = yield* preparePostgresHome(options.dataDir)
+    const movedTo = yield* placeOfMove(options.dataDir)
+    if (movedTo !== null) return yield* movedAway(movedTo)
     if (!found.sockets.startsWith(found.directory))
       yield* Effect.addFinalizer(() => removeEmpty(found.sockets))
     yield* ownDirectory(options.dataDir, `${found.sockets}/owner`)
@@ -119,6 +121,33 @@ const homeOf = Effect.fnUntraced(function* (dataDir: string) {
   return { directory, account: null, data: `${directory}/data`, sockets: socketsOf(directory) }
 })
 
+/** The file that says where the data beside it was moved to. */
+const moveNote = (dataDir: string): string => `${dataDir}/postgres/moved-to`
+
+const placeOfMove = Effect.fnUntraced(function* (dataDir: string) {
+  const fs = yield* FileSystem.FileSystem
+  return (yield* fs.exists(moveNote(dataDir))) ? yield* fs.readFileString(moveNote(dataDir)) : null
+})
+
+const movedAway = (place: string) =>
+  new EmbeddedPostgresFailed({
+    message:
+      `The embedded database was moved to ${place}: set DATABASE_URL to that one. To go back to the embedded database, without what was ` +
+      "written to the other one since, run `parley database resume`."
+  })
+
+/** Keeps every service from starting the embedded server of a data directory, because its data was moved to `place`. */
+export const noteMove = (dataDir: string, place: string) =>
+  Effect.flatMap(FileSystem.FileSystem, (fs) => fs.writeFileString(moveNote(dataDir), place))
+
+/** Lets services start the embedded server again. The answer is whether they could not. */
+export const forgetMove = Effect.fnUntraced(function* (dataDir: string) {
+  const fs = yield* FileSystem.FileSystem
+  if (!(yield* fs.exists(moveNote(dataDir)))) return false
+  yield* fs.remove(moveNote(dataDir))
+  return true
+})
+
 /** Whether the embedded server of a data directory has data, and its address while another process runs it. */
 export const findEmbedded = Effect.fn("EmbeddedPostgres.find")(function* (dataDir: string) {
   const fs = yield* FileSystem.FileSystem
@@ -131,14 +160,16 @@ export const findEmbedded = Effect.fn("EmbeddedPostgres.find")(function* (dataDi
 }, Effect.provide(NodeFileSystem.layer))
 
 /**
- * Fails if the embedded server can't start on the data directory now: another process runs it, or its data is of another
- * version. Changes nothing there.
+ * Fails if the embedded server can't start on the data directory now: another process runs it, or its data was moved away or
+ * is of another version. Changes nothing there.
  */
 export const examineEmbedded = Effect.fn("EmbeddedPostgres.examine")(
   function* (dataDir: string) {
     const fs = yield* FileSystem.FileSystem
     const home = yield* homeOf(dataDir)
     if (yield* answers(`${home.sockets}/owner`)) return yield* new DataDirectoryInUse({ directory: dataDir })
+    const movedTo = yield* placeOfMove(dataDir)
+    if (movedTo !== null) return yield* movedAway(movedTo)
     if (yield* Effect.orElseSucceed(fs.exists(`${home.data}/PG_VERSION`), () => false)) {
       // Binaries that can't run where they are would be copied into the home.
       const directory = yield* fs.makeTempDirectoryScoped({ prefix: "parley-examine-" })

@@ -12,11 +12,9 @@ export const advisoryLocks = {
   installation: 7_254_301_120,
   /** Changes that could remove the last owner. */
   owners: 7_254_301_121,
-  /** A pause of all writes, while the database is moved. */
-  writePause: 7_254_301_130,
   /** A backup: what its snapshot names has to stay until it is done. */
   backup: 7_254_301_122,
-  /** A backup, a restore, or a move of the files or of the database. */
+  /** A backup, a restore, or a move of the files or of the database. 7_254_301_130 is taken by older versions. */
   maintenance: 7_254_301_123
 } as const
 

@@ -16,7 +16,7 @@ import { DatabaseUnavailable } from "../domain/Errors.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
 import type { DataDirectoryInUse } from "../postgres/DirectoryOwner.ts"
 import { findEmbedded, startEmbeddedPostgres } from "../postgres/EmbeddedPostgres.ts"
-import { EmbeddedPostgresFailed } from "../postgres/PostgresBinaries.ts"
+import type { EmbeddedPostgresFailed } from "../postgres/PostgresBinaries.ts"
 import { AppConfig, type Settings } from "../settings/AppConfig.ts"
 import {
   databaseConnections,
@@ -35,7 +35,6 @@ import {
   unreachable,
   unreachableText
 } from "./ServerRequirements.ts"
-import { type DatabaseMoved, endAbandonedPause } from "./WritePause.ts"
 
 /** Seconds that a start waits for a database that is still starting. */
 const startWaitSeconds = 30
@@ -93,12 +92,14 @@ export class Database extends Context.Service<
 
   static readonly layer: Layer.Layer<
     Database | SqlClient.SqlClient,
-    DatabaseUnreachable | DatabaseUnsuitable | DatabaseMoved | DataDirectoryInUse | EmbeddedPostgresFailed,
+    DatabaseUnreachable | DatabaseUnsuitable | DataDirectoryInUse | EmbeddedPostgresFailed,
     AppConfig
   > = Layer.unwrap(
     Effect.gen(function* () {
-      const { database } = yield* AppConfig
-      const address: DatabaseAddress = database.url === null ? yield* embeddedServer : { url: database.url }
+      const { dataDir, database } = yield* AppConfig
+      const { connectionsMax, url } = database
+      const address: DatabaseAddress =
+        url === null ? yield* startEmbeddedPostgres({ dataDir, connectionsMax, durable: true }) : { url }
       const required =
         "url" in address ? Layer.effectDiscard(meetsRequirements(address, database)) : Layer.empty
       return watchLayer.pipe(
@@ -144,17 +145,6 @@ const connected = Effect.fnUntraced(function* (client: SqlClient.SqlClient, addr
 })
 
 const waitingText = `The start tries again for ${startWaitSeconds} seconds: start PostgreSQL, or correct the host and port in DATABASE_URL.`
-
-/** The embedded server, started here; what a move of the database that was killed has paused goes on. */
-const embeddedServer = Effect.gen(function* () {
-  const { database, dataDir } = yield* AppConfig
-  const { connectionsMax } = database
-  const address = yield* startEmbeddedPostgres({ dataDir, connectionsMax, durable: true })
-  yield* endAbandonedPause(address).pipe(
-    Effect.catchTag("CopyFailed", ({ message }) => Effect.fail(new EmbeddedPostgresFailed({ message })))
-  )
-  return address
-})
 
 /** Where a database of one's own is, for the operator. It holds no secret. */
 export const placeOf = (address: Redacted.Redacted): string => {
@@ -225,38 +215,22 @@ const factsOf = (client: SqlClient.SqlClient): Effect.Effect<DatabaseFacts, Data
     Effect.withSpan("Database.facts")
   )
 
-/** What the server, the system or the driver said. For the operator only. */
+/** The sentence of the server, the system or the driver. Only an operator may see it. */
 export const reasonOf = ({ cause }: DatabaseUnavailable): string =>
   cause instanceof Error ? cause.message : String(cause)
-
-const pausedText =
-  "it takes no writes, because `parley database move` moves or has moved it. Once it has, set DATABASE_URL and restart."
 
 /** Logs once when the database becomes unusable, and once when it can be used again. */
 const watchLayer = Layer.effectDiscard(
   Effect.gen(function* () {
-    const { address, isEmbedded, ping } = yield* Database
+    const { ping } = yield* Database
     let isUsable = true
-    // The command that moves the embedded database, and pauses its writes, may have been killed.
-    const resume = endAbandonedPause(address).pipe(
-      Effect.flatMap((ended) =>
-        ended ? Effect.logInfo("The database takes writes again: its move was broken off.") : Effect.void
-      ),
-      Effect.catchTags({
-        CopyFailed: () => Effect.void,
-        DatabaseMoved: () => Effect.void
-      })
-    )
     yield* Effect.gen(function* () {
       const failure = yield* Effect.match(ping, { onFailure: reasonOf, onSuccess: () => null })
-      // An embedded server is never a standby.
-      const isPaused = isEmbedded && failure === readOnlyText
-      if (isPaused) yield* resume
       if ((failure === null) === isUsable) return
       isUsable = failure === null
       yield* isUsable
         ? Effect.logInfo("The database can be used again.")
-        : Effect.logError(`The database can't be used: ${isPaused ? pausedText : failure}`)
+        : Effect.logError(`The database can't be used: ${failure}`)
     }).pipe(
       Effect.andThen(Effect.sleep(`${watchSeconds} seconds`)),
       Effect.forever,

@@ -1,4 +1,4 @@
-import { Effect, Exit, Redacted, Schema } from "effect"
+import { Effect, Redacted, Schema } from "effect"
 import { type CopySession, openCopySession } from "./CopySession.ts"
 import { placeOf } from "./Database.ts"
 import type { ClientLimits, DatabaseAddress } from "./DatabaseClient.ts"
@@ -6,18 +6,19 @@ import { holdMaintenance } from "./MaintenanceLock.ts"
 import { migrate, plannedMigrations } from "./Migrations.ts"
 import { meetsRequirements } from "./ServerRequirements.ts"
 import {
+  addForeignKeys,
   clearTable,
   type CopiedTable,
-  copyTable,
+  dropForeignKeys,
   filledByMigrations,
   inTransaction,
   neverCopied,
+  readTable,
   sequencesOf,
   setSequences,
   tablesOf,
-  withoutForeignKeys
+  writeTable
 } from "./TableCopy.ts"
-import { markMoved, pauseState, pauseWrites, resumeWrites, tryPauseLock } from "./WritePause.ts"
 
 /** The database can't be moved. `message` says why and what to do. */
 class DatabaseMoveRefused extends Schema.TaggedError<DatabaseMoveRefused>()("DatabaseMoveRefused", {
@@ -46,6 +47,7 @@ const digestOf = (session: CopySession, { columns, name }: CopiedTable) =>
     )
     .pipe(Effect.map(([row]) => String(row?.["digest"])))
 
+/** A table that has rows although no migration fills it, or null. */
 const filledTable = Effect.fnUntraced(function* (session: CopySession) {
   for (const { name } of yield* tablesOf(session, [...neverCopied, ...filledByMigrations])) {
     const rows = yield* session.run(`SELECT FROM ${quoted(name)} LIMIT 1`)
@@ -67,16 +69,15 @@ export const copyDatabase = Effect.fn("DatabaseMove.copy")(function* (
   const to = yield* openCopySession(target)
   const copyAll = Effect.gen(function* () {
     const tables = yield* tablesOf(from)
-    const moved = yield* withoutForeignKeys(
-      to,
-      Effect.forEach(tables, (table) =>
-        Effect.when(clearTable(to, table), Effect.succeed(filledByMigrations.includes(table.name))).pipe(
-          Effect.andThen(copyTable(from, to, table, () => Effect.void)),
-          Effect.map(({ rows }): MovedTable => ({ name: table.name, rows })),
-          Effect.tap(onTable)
-        )
-      )
-    )
+    const keys = yield* dropForeignKeys(to)
+    const moved: Array<MovedTable> = []
+    for (const table of tables) {
+      if (filledByMigrations.includes(table.name)) yield* clearTable(to, table)
+      const copied = { name: table.name, rows: yield* writeTable(to, table, readTable(from, table)) }
+      yield* onTable(copied)
+      moved.push(copied)
+    }
+    yield* addForeignKeys(to, keys)
     yield* setSequences(to, yield* sequencesOf(from))
     for (const table of tables) {
       if ((yield* digestOf(from, table)) !== (yield* digestOf(to, table))) {
@@ -90,22 +91,9 @@ export const copyDatabase = Effect.fn("DatabaseMove.copy")(function* (
   return yield* inTransaction(from, "READ ONLY", inTransaction(to, "READ WRITE", copyAll))
 }, Effect.scoped)
 
-/** Creates the tables in an empty database that the service could use. */
-const prepare = Effect.fnUntraced(function* (target: DatabaseAddress, limits: ClientLimits, place: string) {
-  yield* meetsRequirements(target, limits)
-  const filled = yield* Effect.scoped(Effect.flatMap(openCopySession(target), filledTable))
-  if (filled !== null) {
-    return yield* refuse(
-      `${place} already has rows, in the table ${filled}. Create an empty database and name that.`
-    )
-  }
-  yield* migrate(target)
-})
-
 /**
- * Moves the embedded database, on which a service may run, to the one at `url`. While it copies, the service answers what it can
- * without writing. Writes go on as soon as the command ends without success, also when it is killed; after
- * success the embedded database stays as it is.
+ * Moves the database at `source`, on which no service runs, to the empty one at `url`: examines that, creates the tables there,
+ * copies all rows and compares them. The source stays as it is.
  */
 export const moveDatabase = Effect.fn("DatabaseMove.move")(function* (
   source: DatabaseAddress,
@@ -120,20 +108,14 @@ export const moveDatabase = Effect.fn("DatabaseMove.move")(function* (
       "The embedded database has the schema of an older version. Start this version on it first."
     )
   }
-  const control = yield* openCopySession(source)
-  yield* holdMaintenance(control, "parley database move")
-  const { movedTo } = yield* pauseState(control)
-  if (movedTo !== null) {
+  yield* holdMaintenance(yield* openCopySession(source), "parley database move")
+  yield* meetsRequirements(target, limits)
+  const filled = yield* Effect.scoped(Effect.flatMap(openCopySession(target), filledTable))
+  if (filled !== null) {
     return yield* refuse(
-      `The embedded database was moved to ${movedTo} before. To move it again from its state of then, run \`parley database resume\` first.`
+      `${place} already has rows, in the table ${filled}. Create an empty database and name that.`
     )
   }
-  yield* prepare(target, limits, place)
-  if (!(yield* tryPauseLock(control))) return yield* refuse("Another command is moving this database.")
-  const tables = yield* Effect.acquireUseRelease(
-    pauseWrites(control).pipe(Effect.onError(() => Effect.ignore(resumeWrites(control)))),
-    () => copyDatabase(source, target, onTable),
-    (_, exit) => (Exit.isSuccess(exit) ? markMoved(control, place) : Effect.ignore(resumeWrites(control)))
-  )
-  return { place, tables }
+  yield* migrate(target)
+  return { place, tables: yield* copyDatabase(source, target, onTable) }
 }, Effect.scoped)

@@ -14,12 +14,6 @@ export const CopiedSequence = Schema.Struct({
 })
 export type CopiedSequence = typeof CopiedSequence.Type
 
-/** So many rows and bytes of a table have been copied. */
-export interface Copied {
-  readonly rows: number
-  readonly bytes: number
-}
-
 /** Tables whose rows say how the schema came about, or which processes run on the database; no copy takes them along. */
 export const neverCopied: ReadonlyArray<string> = [
   "effect_sql_migrations",
@@ -102,24 +96,6 @@ export const writeTable = <E, R>(
   text: Stream.Stream<Uint8Array, E, R>
 ): Effect.Effect<number, CopyFailed | E, R> => session.write(`COPY ${target(table)} FROM STDIN`, text)
 
-/** Copies one table from a session to another one, and tells `advance` after each piece what that added. */
-export const copyTable = Effect.fn("TableCopy.copy")(function* (
-  from: CopySession,
-  to: CopySession,
-  table: CopiedTable,
-  advance: (copied: Copied) => Effect.Effect<void>
-) {
-  let bytes = 0
-  const text = readTable(from, table).pipe(
-    Stream.tap((piece) => {
-      bytes += piece.length
-      return advance({ rows: rowsIn(piece), bytes: piece.length })
-    })
-  )
-  const rows = yield* writeTable(to, table, text)
-  return { rows, bytes } satisfies Copied
-})
-
 const Sequences = Schema.Array(CopiedSequence)
 
 const sequenceQuery = `SELECT relname AS name FROM pg_class
@@ -170,13 +146,6 @@ export const addForeignKeys = (session: CopySession, keys: ReadonlyArray<Foreign
     ({ definition, name, table }) => session.run(`ALTER TABLE ${table} ADD CONSTRAINT ${name} ${definition}`),
     { discard: true }
   )
-
-/** Runs `load` without the foreign keys. To be called in a transaction. */
-export const withoutForeignKeys = <A, E, R>(
-  session: CopySession,
-  load: Effect.Effect<A, E, R>
-): Effect.Effect<A, E | CopyFailed, R> =>
-  Effect.flatMap(dropForeignKeys(session), (keys) => Effect.tap(load, () => addForeignKeys(session, keys)))
 
 /** Runs a transaction. Where it fails or is interrupted, the session has to be closed, which rolls it back. */
 export const inTransaction = <A, E, R>(

@@ -5,19 +5,18 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Redacted } from "effect"
 import { FetchHttpClient } from "effect/http"
-import { examineEmbedded, findEmbedded } from "../../src/postgres/EmbeddedPostgres.ts"
+import { examineEmbedded } from "../../src/postgres/EmbeddedPostgres.ts"
 import { binariesFor, runProgram } from "../../src/postgres/PostgresBinaries.ts"
 import { isRoot, preparePostgresHome } from "../../src/postgres/PostgresHome.ts"
 import { startPostgresServer } from "../../src/postgres/PostgresServer.ts"
 import { openCopySession } from "../../src/sql/CopySession.ts"
 import type { DatabaseAddress } from "../../src/sql/DatabaseClient.ts"
 import { copyDatabase } from "../../src/sql/DatabaseMove.ts"
-import { holdMaintenance } from "../../src/sql/MaintenanceLock.ts"
 import { migrate } from "../../src/sql/Migrations.ts"
 import { runWith } from "../admin/AdminServer.ts"
 import { childEnvironment } from "../support/childEnvironment.ts"
 import { emptyDatabase } from "../support/EmptyDatabase.ts"
-import { commandLine, startService } from "../support/ServiceProcess.ts"
+import { commandLine, type ServiceProcess, startService } from "../support/ServiceProcess.ts"
 import { until } from "../support/until.ts"
 
 /** A key as `parley key generate` makes it; it opens nothing but the databases of this test. */
@@ -39,17 +38,19 @@ const upload = (url: string, text: string) =>
     form.append("file", new Blob([text]), "file.txt")
     const response = await fetch(`${url}/v1/files`, { method: "POST", headers, body: form })
     const { id } = (await response.json()) as { readonly id?: string }
-    return { status: response.status, retryAfter: response.headers.get("retry-after"), id: id ?? "" }
+    return { status: response.status, id: id ?? "" }
   })
 
 const download = (url: string, id: string) =>
   Effect.promise(async () => (await fetch(`${url}/v1/files/${id}/content`, { headers })).text())
 
+const stop = (service: ServiceProcess) => Effect.andThen(service.signal("SIGTERM"), service.exit)
+
 const shared = Layer.merge(NodeServices.layer, FetchHttpClient.layer)
 
 layer(shared, { excludeTestServices: true })("The embedded database", (it) => {
   it.effect(
-    "the embedded database moves to another server beside its service: a killed move is undone, and afterwards nothing is written to the old one",
+    "the embedded database moves to another server while its service is stopped, and a killed move changes nothing",
     () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
@@ -57,22 +58,17 @@ layer(shared, { excludeTestServices: true })("The embedded database", (it) => {
         const { address } = yield* emptyDatabase
         const target = Redacted.value(address.url)
         const env = { PARLEY_DATA_DIR: dataDir, PARLEY_INIT_API_KEY: key }
+        const move = ["database", "move", target]
         const service = yield* startService(env)
-        const url = yield* service.url
         const text = randomBytes(2_000).toString("hex")
-        const file = yield* upload(url, text)
+        const file = yield* upload(yield* service.url, text)
         assert.strictEqual(file.status, 200)
-
-        const embedded = yield* findEmbedded(dataDir)
-        assert.isNotNull(embedded.running)
-        yield* Effect.scoped(
-          Effect.gen(function* () {
-            yield* holdMaintenance(yield* openCopySession(embedded.running!), "parley backup")
-            const refused = yield* runWith(env, ["database", "move", target])
-            assert.strictEqual(refused.code, 1)
-            assert.match(refused.stderr, /`parley backup` has been running on this database since/)
-          })
-        )
+        for (const args of [move, ["database", "resume"]]) {
+          const beside = yield* runWith(env, args)
+          assert.strictEqual(beside.code, 1)
+          assert.match(beside.stderr, /^parley: A service or another command runs .* Stop it, and run/m)
+        }
+        yield* stop(service)
 
         // The copy waits for this reader of a table of the target, and is killed there.
         yield* migrate(address)
@@ -80,54 +76,63 @@ layer(shared, { excludeTestServices: true })("The embedded database", (it) => {
           const reader = yield* openCopySession(address)
           yield* reader.run("BEGIN")
           yield* reader.run("LOCK TABLE users IN ACCESS SHARE MODE")
-          const child = spawn(process.execPath, [commandLine, "database", "move", target], {
+          const child = spawn(process.execPath, [commandLine, ...move], {
             env: { ...childEnvironment, ...env },
             stdio: "ignore"
           })
-          const paused = Effect.map(
-            upload(url, "paused"),
-            ({ retryAfter, status }) => status === 503 && retryAfter !== null
+          const waiting = ask(
+            address,
+            "SELECT 1 FROM pg_locks WHERE NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
           )
-          yield* until(paused)
-          assert.strictEqual(yield* download(url, file.id), text)
-          const backup = yield* runWith(env, ["backup", `${dataDir}/a.backup`])
-          assert.strictEqual(backup.code, 1)
-          assert.match(backup.stderr, /`parley database move` has been running on this database since/)
+          yield* until(Effect.map(waiting, ({ length }) => length > 0))
+          const exit = new Promise((resolve) => child.once("exit", resolve))
           child.kill("SIGKILL")
+          yield* Effect.promise(() => exit)
         }).pipe(Effect.scoped)
-        yield* until(Effect.map(upload(url, "again"), ({ status }) => status === 200))
         assert.deepStrictEqual(yield* ask(address, "SELECT count(*)::int AS n FROM users"), [{ n: 0 }])
+        const undisturbed = yield* startService(env)
+        assert.strictEqual(yield* download(yield* undisturbed.url, file.id), text)
+        const late = yield* upload(yield* undisturbed.url, "late")
+        yield* stop(undisturbed)
 
-        const moved = yield* runWith(env, ["database", "move", target])
+        const moved = yield* runWith(env, move)
         assert.strictEqual(moved.code, 0, moved.stderr)
         assert.match(
           moved.stdout,
           /^Moved \d+ rows of \d+ tables to the database \S+ at \S+, and compared all of them\./
         )
-        assert.strictEqual((yield* upload(url, "late")).status, 503)
-        assert.strictEqual(yield* download(url, file.id), text)
-        yield* service.signal("SIGTERM")
-        yield* service.exit
-
         const old = yield* startService(env)
         assert.strictEqual(yield* old.exit, 1)
         assert.match(
           old.output().err,
           /^parley: The embedded database was moved to the database .* set DATABASE_URL/m
         )
-        assert.notInclude(old.output().err, Redacted.value(address.url))
+        assert.notInclude(old.output().err, target)
+        const again = yield* runWith(env, move)
+        assert.include(again.stderr, "was moved to the database")
 
         const next = yield* startService({ ...env, DATABASE_URL: target })
         assert.strictEqual(yield* download(yield* next.url, file.id), text)
+        assert.strictEqual(yield* download(yield* next.url, late.id), "late")
         assert.strictEqual((yield* upload(yield* next.url, "new")).status, 200)
-        const again = yield* runWith(env, ["database", "move", target])
-        assert.include(again.stderr, "was moved to the database")
+        yield* stop(next)
+
+        const resumed = yield* runWith(env, ["database", "resume"])
+        assert.strictEqual(resumed.code, 0, resumed.stderr)
+        const filled = yield* runWith(env, move)
+        assert.strictEqual(filled.code, 1)
+        assert.match(
+          filled.stderr,
+          /already has rows, in the table \S+\. Create an empty database and name that\./
+        )
+        const back = yield* startService(env)
+        assert.strictEqual(yield* download(yield* back.url, file.id), text)
       }),
     slow
   )
 
   it.effect.skipIf(!existsSync(`${otherMajor}/bin/initdb`))(
-    "an embedded database of another major version is refused with the steps, and its rows reach this version's server through a copy",
+    "of another major version is refused with the steps, and its rows reach this version's server through a copy",
     () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem

@@ -3,13 +3,13 @@ import { Effect, Exit, Layer, Redacted, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { openCopySession } from "../../src/sql/CopySession.ts"
 import {
-  copyTable,
+  addForeignKeys,
+  dropForeignKeys,
   inTransaction,
   readTable,
   sequencesOf,
   setSequences,
   tablesOf,
-  withoutForeignKeys,
   writeTable
 } from "../../src/sql/TableCopy.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
@@ -60,31 +60,21 @@ layer(TestDatabase.layer)("The copy of tables", (it) => {
         ["child", "odd"]
       )
       assert.isFalse(tables.some(({ name }) => name === "effect_sql_migrations"))
-      let advanced = { rows: 0, bytes: 0 }
       yield* Effect.gen(function* () {
         yield* structure
         const to = yield* session
         const copied = yield* inTransaction(
           to,
           "READ WRITE",
-          withoutForeignKeys(
-            to,
-            Effect.forEach(mine, (table) =>
-              copyTable(from, to, table, ({ bytes, rows }) =>
-                Effect.sync(() => {
-                  advanced = { rows: advanced.rows + rows, bytes: advanced.bytes + bytes }
-                })
-              )
-            )
-          )
+          Effect.gen(function* () {
+            const keys = yield* dropForeignKeys(to)
+            const rows = yield* Effect.forEach(mine, (table) => writeTable(to, table, readTable(from, table)))
+            yield* addForeignKeys(to, keys)
+            return rows
+          })
         )
         yield* setSequences(to, yield* sequencesOf(from))
-        assert.deepStrictEqual(
-          copied.map(({ rows }) => rows),
-          [200, 300]
-        )
-        assert.strictEqual(advanced.rows, 500)
-        assert.strictEqual(advanced.bytes, copied[0]!.bytes + copied[1]!.bytes)
+        assert.deepStrictEqual(copied, [200, 300])
         assert.deepStrictEqual(yield* contents, before)
         assert.deepStrictEqual(yield* sequencesOf(to), yield* sequencesOf(from))
         const sql = yield* SqlClient.SqlClient
