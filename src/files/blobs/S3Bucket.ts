@@ -1,39 +1,124 @@
-import { Effect, Option, Stream } from "effect"
+import { Effect, Option, Predicate, Redacted, Schedule, Schema, Stream } from "effect"
+import { S3mini, S3ServiceError } from "s3mini"
+import { failureReason } from "../../domain/failureReason.ts"
 import { monotonicSeconds } from "../../domain/Monotonic.ts"
-import {
-  type BucketFailure,
-  type BucketLimits,
-  type Endpoint,
-  failureAt,
-  hostOf,
-  ifPresent,
-  makeRepeated,
-  makeRequest,
-  refused,
-  type Request,
-  whole
-} from "./S3Request.ts"
-import { makeS3Uploads } from "./S3Uploads.ts"
+import type { Settings } from "../../settings/AppConfig.ts"
+
+export const bucketLimits = {
+  /** Timeout of a request without bytes, and of the beginning of an answer. */
+  requestSeconds: 30,
+  /** Timeout of a request that carries bytes. */
+  uploadSeconds: 180,
+  /** Timeout of the next bytes of an answer. */
+  idleSeconds: 60,
+  /** Attempts after the first; each waits twice as long as the one before it, up to `backoffMillisMax`. */
+  retriesMax: 1_000,
+  backoffMillis: 200,
+  backoffMillisMax: 2_000,
+  /** A longer object is uploaded in parts of this size. */
+  partBytes: 8 * 1024 * 1024
+}
+
+export type BucketLimits = Readonly<typeof bucketLimits> & {
+  /** Seconds for which a request is repeated after its first failure. A download starts to count again with each byte. */
+  readonly retrySeconds: number
+}
 
 /** Objects that one request lists. */
 const objectsPerPage = 1000
+/** Codes of S3 that mean "later", whatever status a server gives them. */
+const passingCodes = ["SlowDown", "RequestTimeout", "InternalError", "ServiceUnavailable"]
 
-/** The answer to a GET, checked to be what was asked for. Its body lives as long as the scope. */
-const openObject = (
-  host: string,
-  request: Request,
-  seconds: number,
-  name: string,
-  start: number,
-  end: number | undefined
-) =>
-  Effect.gen(function* () {
+/** A request to the bucket failed. */
+export class BucketFailure extends Schema.TaggedError<BucketFailure>()("BucketFailure", {
+  /** Null when there was no answer, or none that can be understood. */
+  status: Schema.NullOr(Schema.Int),
+  message: Schema.String
+}) {
+  /** Whether the same request may succeed a little later. */
+  get isPassing(): boolean {
+    const { status } = this
+    return status === null || (status >= 500 && status !== 501) || status === 408 || status === 429
+  }
+}
+
+/** The client wraps what it gets from the server at `host`. */
+const failureAt = (host: string) => (error: unknown) => {
+  const reason =
+    Predicate.hasProperty(error, "cause") && error.cause instanceof S3ServiceError ? error.cause : error
+  if (!(reason instanceof S3ServiceError)) {
+    return new BucketFailure({ status: null, message: `${host} can't be reached: ${failureReason(error)}` })
+  }
+  // The text of the answer repeats the request and its signature, which no log needs.
+  const status = passingCodes.includes(reason.serviceCode ?? "") ? 503 : reason.status
+  return new BucketFailure({ status, message: `${host} refuses: ${reason.message}` })
+}
+
+const refused = (message: string, status: number | null = null) =>
+  Effect.fail(new BucketFailure({ status, message }))
+
+/** Nothing where the bucket has no such object or upload. */
+export const ifPresent = <A>(effect: Effect.Effect<A, BucketFailure>) =>
+  Effect.asSome(effect).pipe(
+    Effect.catchIf(
+      (error) => error.status === 404,
+      () => Effect.succeedNone
+    )
+  )
+
+/** Requests to a bucket. Each has a client of its own, so that it can be cut off, and a timeout. */
+const makeRequests = (
+  { accessKeyId, bucket, endpoint, region, secretAccessKey }: NonNullable<Settings["files"]["s3"]>,
+  { backoffMillis, backoffMillisMax, retriesMax, retrySeconds }: BucketLimits
+) => {
+  const host = URL.parse(endpoint)?.host ?? ""
+  const client = (signal: AbortSignal) =>
+    new S3mini({
+      endpoint: `${endpoint.replace(/\/+$/, "")}/${bucket}`,
+      region,
+      accessKeyId,
+      secretAccessKey: Redacted.value(secretAccessKey),
+      // A signature is for one address, so redirects are refused.
+      fetch: (input, init) => fetch(input, { ...init, redirect: "error", signal })
+    })
+  const once = <A>(seconds: number, run: (s3: S3mini) => Promise<A>, life?: AbortSignal) =>
+    Effect.tryPromise({
+      try: (signal) => run(client(life === undefined ? signal : AbortSignal.any([signal, life]))),
+      catch: failureAt(host)
+    }).pipe(
+      Effect.timeoutOrElse({
+        duration: `${seconds} seconds`,
+        orElse: () => refused(`No answer from ${host} within ${seconds} seconds`)
+      })
+    )
+  const backoff = Schedule.min([
+    Schedule.exponential(`${backoffMillis} millis`),
+    Schedule.spaced(`${backoffMillisMax} millis`)
+  ]).pipe(Schedule.jittered, Schedule.upTo({ times: retriesMax, duration: `${retrySeconds} seconds` }))
+  /** Repeats a request for as long as the limits allow, while its failure may pass. */
+  const repeated = <A>(effect: Effect.Effect<A, BucketFailure>) =>
+    Effect.retry(effect, { while: (error) => error.isPassing, schedule: backoff })
+  return { host, once, repeated }
+}
+
+type Requests = ReturnType<typeof makeRequests>
+
+/** Makes the function that reads an object from `start` (inclusive) to `end` (exclusive). */
+const makeReading = ({ host, once }: Requests, limits: BucketLimits) => {
+  const { backoffMillis, backoffMillisMax, idleSeconds, requestSeconds, retriesMax, retrySeconds } = limits
+
+  /** The answer to a GET, checked to be what was asked for. Its body lives as long as the scope. */
+  const open = Effect.fnUntraced(function* (name: string, start: number, end: number | undefined) {
     const life = yield* Effect.acquireRelease(
       Effect.sync(() => new AbortController()),
       (controller) => Effect.sync(() => controller.abort())
     )
     const isWhole = start === 0 && end === undefined
-    const response = yield* request(seconds, (s3) => s3.getObjectRaw(name, isWhole, start, end), life.signal)
+    const response = yield* once(
+      requestSeconds,
+      (s3) => s3.getObjectRaw(name, isWhole, start, end),
+      life.signal
+    )
     const range = response.headers.get("content-range") ?? ""
     if (!isWhole && (response.status !== 206 || !range.startsWith(`bytes ${start}-`))) {
       return yield* refused("The store doesn't answer with the part that was asked for", response.status)
@@ -46,69 +131,144 @@ const openObject = (
     })
   })
 
-/**
- * An object from `start` on, to `end` if it is given. Where the connection breaks, reading goes on from there, unless
- * nothing came since `failedSince`, in monotonic seconds, for too long.
- */
-const read = (
-  host: string,
-  request: Request,
-  limits: BucketLimits,
-  name: string,
-  start: number,
-  end: number | undefined,
-  retriesLeft = limits.retriesMax,
-  failedSince: number | null = null
-): Stream.Stream<Uint8Array, BucketFailure> =>
-  Stream.suspend(() => {
-    const { backoffMillis, backoffMillisMax, idleSeconds, requestSeconds, retriesMax, retrySeconds } = limits
-    let position = start
-    const goOn = Effect.fnUntraced(function* (error: BucketFailure) {
-      if (position === end) return Stream.empty
-      const now = yield* monotonicSeconds
-      const since = position > start || failedSince === null ? now : failedSince
-      if (retriesLeft <= 0 || now - since > retrySeconds) return Stream.fail(error)
-      const times = position > start ? 0 : retriesMax - retriesLeft
-      yield* Effect.sleep(`${Math.min(backoffMillis * 2 ** times, backoffMillisMax)} millis`)
-      return read(host, request, limits, name, position, end, retriesLeft - 1, since)
+  // Where the connection breaks, reading goes on from there, unless nothing came for too long.
+  return (name: string, start: number, end?: number): Stream.Stream<Uint8Array, BucketFailure> =>
+    Stream.suspend(() => {
+      let position = start
+      let failedAt = { position: -1, seconds: 0, times: 0 }
+      let failures = 0
+      const goOn = Effect.fnUntraced(function* (error: BucketFailure) {
+        if (position === end) return Stream.empty
+        const now = yield* monotonicSeconds
+        failedAt =
+          position > failedAt.position
+            ? { position, seconds: now, times: 0 }
+            : { ...failedAt, times: failedAt.times + 1 }
+        if (++failures > retriesMax || now - failedAt.seconds > retrySeconds) return Stream.fail(error)
+        yield* Effect.sleep(`${Math.min(backoffMillis * 2 ** failedAt.times, backoffMillisMax)} millis`)
+        return rest
+      })
+      const rest: Stream.Stream<Uint8Array, BucketFailure> = Stream.suspend(() =>
+        Stream.unwrap(open(name, position, end))
+      ).pipe(
+        Stream.timeoutOrElse({
+          duration: `${Math.max(idleSeconds, requestSeconds)} seconds`,
+          orElse: () => Stream.fromEffect(refused("The answer stopped in the middle"))
+        }),
+        Stream.map((bytes) => {
+          position += bytes.length
+          return bytes
+        }),
+        Stream.catchIf(
+          (error) => error.isPassing,
+          (error) => Stream.unwrap(goOn(error))
+        )
+      )
+      return rest
     })
-    return Stream.unwrap(openObject(host, request, requestSeconds, name, start, end)).pipe(
-      Stream.timeoutOrElse({
-        duration: `${Math.max(idleSeconds, requestSeconds)} seconds`,
-        orElse: () => Stream.fromEffect(refused("The answer stopped in the middle"))
-      }),
-      Stream.map((bytes) => {
-        position += bytes.length
-        return bytes
-      }),
-      Stream.catchIf(
-        (error) => error.isPassing,
-        (error) => Stream.unwrap(goOn(error))
+}
+
+interface UploadedPart {
+  readonly partNumber: number
+  readonly etag: string
+}
+
+const Upload = Schema.Struct({ Key: Schema.String, UploadId: Schema.String, Initiated: Schema.String })
+
+/** The list of uploads as the client reads the XML: one upload is no list, and an empty field is an empty text. */
+const decodeUploads = Schema.decodeUnknownEffect(
+  Schema.Struct({
+    ListMultipartUploadsResult: Schema.Struct({
+      Upload: Schema.optionalKey(Schema.Union([Schema.Array(Upload), Upload])),
+      IsTruncated: Schema.optionalKey(Schema.String),
+      NextKeyMarker: Schema.optionalKey(Schema.String),
+      NextUploadIdMarker: Schema.optionalKey(Schema.String)
+    })
+  })
+)
+
+/** The uploads in parts of a bucket. `lengthOf` gives the length of an object. */
+const makeUploads = (
+  { once, repeated }: Requests,
+  { requestSeconds, uploadSeconds }: BucketLimits,
+  lengthOf: (name: string) => Effect.Effect<Option.Option<number>, BucketFailure>
+) => {
+  /** `strays` says that an attempt that failed may have begun an upload too. */
+  const createUpload = (name: string) =>
+    Effect.suspend(() => {
+      let attempts = 0
+      const attempt = once(requestSeconds, (s3) => {
+        attempts++
+        return s3.getMultipartUploadId(name)
+      })
+      return Effect.map(repeated(Effect.uninterruptible(attempt)), (id) => ({ id, strays: attempts > 1 }))
+    })
+
+  const uploadPart = (name: string, id: string, partNumber: number, bytes: Uint8Array) =>
+    once(uploadSeconds, (s3) => s3.uploadPart(name, id, bytes, partNumber)).pipe(
+      Effect.filterOrElse(
+        ({ etag }) => etag !== "",
+        () => refused("A part was taken without an ETag")
+      ),
+      repeated
+    )
+
+  const completeUpload = (name: string, id: string, parts: ReadonlyArray<UploadedPart>, bytes: number) =>
+    Effect.uninterruptible(
+      once(uploadSeconds, (s3) => s3.completeMultipartUpload(name, id, [...parts]))
+    ).pipe(
+      // A failure may come with the status 200, and then in place of the ETag.
+      Effect.flatMap(({ etag }) => (etag ? Effect.void : refused("The upload could not be completed"))),
+      repeated,
+      // Where only the answer was lost, the next attempt finds no upload any more, but the object.
+      Effect.catch((error) =>
+        lengthOf(name).pipe(
+          Effect.orElseSucceed(() => Option.none()),
+          Effect.flatMap((found) => (Option.contains(found, bytes) ? Effect.void : Effect.fail(error)))
+        )
       )
     )
-  })
+
+  /** Uploads under way whose names begin with `prefix`. */
+  const uploads = (prefix: string) =>
+    Stream.paginate({}, (after: Readonly<Record<string, string>>) =>
+      once(requestSeconds, (s3) => s3.listMultipartUploads("/", "", "GET", { prefix, ...after })).pipe(
+        Effect.flatMap(decodeUploads),
+        Effect.catchTag("SchemaError", () => refused("The list of uploads can't be understood", 501)),
+        repeated,
+        Effect.map(({ ListMultipartUploadsResult: page }) => {
+          const key = page.NextKeyMarker ?? ""
+          const next = { "key-marker": key, "upload-id-marker": page.NextUploadIdMarker ?? "" }
+          const isOver = page.IsTruncated !== "true" || key === ""
+          return [[page.Upload ?? []].flat(), isOver ? Option.none() : Option.some(next)] as const
+        })
+      )
+    )
+
+  const abortUpload = ({ Key, UploadId }: Pick<typeof Upload.Type, "Key" | "UploadId">) =>
+    ifPresent(repeated(once(requestSeconds, (s3) => s3.abortMultipartUpload(Key, UploadId))))
+
+  return { createUpload, uploadPart, completeUpload, uploads, abortUpload }
+}
 
 /** A bucket of an S3-compatible store. Requests are signed, end in time, can be interrupted, and are repeated. */
-export const makeBucket = (endpoint: Endpoint, limits: BucketLimits) => {
+export const makeBucket = (endpoint: NonNullable<Settings["files"]["s3"]>, limits: BucketLimits) => {
   const { requestSeconds, uploadSeconds } = limits
-  const host = hostOf(endpoint.endpoint)
-  const request = makeRequest(endpoint)
-  const repeated = makeRepeated(limits)
+  const requests = makeRequests(endpoint, limits)
+  const { host, once, repeated } = requests
 
-  /** `bytes` replace whatever has the name. */
+  /** Replaces whatever has the name. A bucket might obey a request that was cut off after all, so none is. */
   const put = (name: string, bytes: Uint8Array) =>
-    repeated(whole(request(uploadSeconds, (s3) => s3.putObject(name, bytes)))).pipe(Effect.asVoid)
+    Effect.asVoid(repeated(Effect.uninterruptible(once(uploadSeconds, (s3) => s3.putObject(name, bytes)))))
 
-  const bytesOf = (name: string) => repeated(request(requestSeconds, (s3) => s3.getContentLength(name)))
+  const lengthOf = (name: string) =>
+    ifPresent(repeated(once(requestSeconds, (s3) => s3.getContentLength(name))))
 
-  /** How long an object is, if there is one. */
-  const lengthOf = (name: string) => ifPresent(bytesOf(name))
-
-  const remove = (name: string) => ifPresent(repeated(request(requestSeconds, (s3) => s3.deleteObject(name))))
+  const remove = (name: string) => ifPresent(repeated(once(requestSeconds, (s3) => s3.deleteObject(name))))
 
   const objects = (prefix: string) =>
     Stream.paginate(undefined, (token: string | undefined) =>
-      repeated(request(requestSeconds, (s3) => s3.listObjectsPaged("/", prefix, objectsPerPage, token))).pipe(
+      repeated(once(requestSeconds, (s3) => s3.listObjectsPaged("/", prefix, objectsPerPage, token))).pipe(
         Effect.flatMap((page) => (page ? Effect.succeed(page) : refused("There is no such bucket", 404))),
         Effect.map(
           (page) => [page.objects ?? [], Option.fromUndefinedOr(page.nextContinuationToken)] as const
@@ -122,9 +282,8 @@ export const makeBucket = (endpoint: Endpoint, limits: BucketLimits) => {
     remove,
     lengthOf,
     objects,
-    read: (name: string, start: number, end: number | undefined) =>
-      read(host, request, limits, name, start, end),
-    ...makeS3Uploads(request, repeated, limits, bytesOf)
+    read: makeReading(requests, limits),
+    ...makeUploads(requests, limits, lengthOf)
   }
 }
 
