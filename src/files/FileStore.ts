@@ -1,4 +1,4 @@
-import { Context, Effect, Layer, Pull, type Scope, Stream } from "effect"
+import { Context, Effect, Layer, Pull, Schema, type Scope, Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import type { TextExtraction } from "../documents/TextExtraction.ts"
@@ -14,10 +14,11 @@ import type { PlanStorage } from "../domain/Plan.ts"
 import type { StoredFile } from "../domain/StoredFile.ts"
 import type { AppConfig } from "../settings/AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
+import { rowAs } from "../sql/rows.ts"
 import { traced } from "../telemetry/traced.ts"
 import { BlobStore } from "./BlobStore.ts"
 import { makeFileRecorder } from "./FileRecorder.ts"
-import { sweepExpired, sweepFiles } from "./FileSweep.ts"
+import { deleteBatch, sweepExpired, sweepFiles } from "./FileSweep.ts"
 import {
   type ListFiles,
   makeFileTable,
@@ -26,10 +27,14 @@ import {
   type WantedText
 } from "./FileTable.ts"
 import { type IncomingFile, makeFileUploads } from "./FileUploads.ts"
-import { makeOwnerChange } from "./OwnerChange.ts"
 import type { QuotaProblem } from "./UploadLimits.ts"
 
 export type { ListFiles, TextSummary } from "./FileTable.ts"
+
+/** Files that one statement hands over. */
+const filesPerStepMax = 500
+
+const Counted = Schema.Struct({ files: Schema.Int })
 
 /**
  * The files of the users: bytes in the store, rows in the database, and the texts that are read from them. Another user's
@@ -81,7 +86,7 @@ export class FileStore extends Context.Service<
       FileNotFound | StorageFailed | DatabaseUnavailable,
       Scope.Scope
     >
-    /** What is known of the texts of these files, without reading them; files that aren't this user's are absent. */
+    /** Summaries of the texts of these files, made without reading them; files that aren't this user's are absent. */
     readonly summaries: (
       userId: UserId,
       ids: ReadonlyArray<FileId>
@@ -174,4 +179,46 @@ const opened = Effect.fnUntraced(function* (bytes: Stream.Stream<Uint8Array, Sto
   return first.length === 0
     ? Stream.empty
     : Stream.concat(Stream.fromIterable(first), Stream.fromPull(Effect.succeed(pull)))
+})
+
+/** The ways in which files leave a user who is deleted. */
+const makeOwnerChange = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const services = yield* Effect.context<SqlClient.SqlClient | BlobStore>()
+
+  const countOf = Effect.fn("FileStore.countOf")(function* (userId: UserId) {
+    const row = yield* sql`SELECT count(*)::int AS files FROM files WHERE user_id = ${userId}`.pipe(
+      rowAs(Counted)
+    )
+    return row?.files ?? 0
+  }, orUnavailable)
+
+  /** Gives some files to another user, whose quota doesn't bound them. */
+  const handOverSome = Effect.fn("FileStore.handOverSome")(function* (from: UserId, to: UserId) {
+    const row = yield* sql`WITH moved AS (
+        UPDATE files SET user_id = ${to} WHERE id IN (
+          SELECT id FROM files WHERE user_id = ${from} ORDER BY id LIMIT ${filesPerStepMax} FOR UPDATE SKIP LOCKED
+        ) RETURNING bytes
+      ), counted AS (
+        SELECT count(*)::int AS files, coalesce(sum(bytes), 0)::bigint AS bytes FROM moved
+      ), freed AS (
+        UPDATE file_usage SET files = file_usage.files - counted.files, bytes = file_usage.bytes - counted.bytes
+        FROM counted WHERE user_id = ${from}
+      ), taken AS (
+        INSERT INTO file_usage (user_id, files, bytes) SELECT ${to}::uuid, files, bytes FROM counted WHERE files > 0
+        ON CONFLICT (user_id) DO UPDATE
+          SET files = file_usage.files + excluded.files, bytes = file_usage.bytes + excluded.bytes
+      )
+      SELECT files FROM counted`.pipe(rowAs(Counted))
+    return row?.files ?? 0
+  }, orUnavailable)
+
+  const eraseSome = Effect.fn("FileStore.eraseSome")(function* (userId: UserId) {
+    const erased = yield* deleteBatch(sql`user_id = ${userId}`).pipe(Effect.provideContext(services))
+    if (erased === 0)
+      yield* orUnavailable(sql`DELETE FROM file_usage WHERE user_id = ${userId} AND files = 0`)
+    return erased
+  })
+
+  return { countOf, handOverSome, eraseSome }
 })

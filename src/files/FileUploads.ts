@@ -1,7 +1,9 @@
-import { DateTime, Duration, Effect, Schedule, type Stream } from "effect"
+import { DateTime, Duration, Effect, Fiber, Option, Schedule, Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
+import { headBytes } from "../documents/Kind.ts"
 import { TextExtraction } from "../documents/TextExtraction.ts"
+import type { ExtractionFailed } from "../domain/Errors.ts"
 import { FileId, type UserId } from "../domain/Ids.ts"
 import type { PlanStorage } from "../domain/Plan.ts"
 import type { AboutFile, StoredFile } from "../domain/StoredFile.ts"
@@ -9,14 +11,16 @@ import { AppConfig } from "../settings/AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import type { StoredBlob } from "./blobs/Blobs.ts"
 import { BlobStore } from "./BlobStore.ts"
-import { makeEarlyReading } from "./EarlyReading.ts"
 import { makeFileRecorder } from "./FileRecorder.ts"
 import type { FileTable, NewFile } from "./FileTable.ts"
 import { type KnownText, makeTextJobs } from "./TextJobs.ts"
 import { bounded, makeUploadSlots, quotaOf, quotaProblem, type UserQuota } from "./UploadLimits.ts"
 
-/** How long the storing of a row is repeated while the database is away, before the upload counts as failed. */
+/** Seconds for which the storing of a row is repeated while the database is away; then the upload has failed. */
 const insertSeconds = 5
+
+/** Seconds for which a stored file waits for what its beginning tells, before it is queued to be read. */
+const earlyWaitSecondsMax = 1
 
 /** A file on its way in. */
 export interface IncomingFile<E, R> {
@@ -25,7 +29,47 @@ export interface IncomingFile<E, R> {
   readonly about: Effect.Effect<AboutFile, E, R>
 }
 
-/** How files are uploaded: within the limits, bytes first, then the row and its text. */
+/**
+ * Finds out by the beginning of a file that it can't be read, while the rest arrives, until the scope closes. `watch` takes the
+ * beginning from the bytes that pass; `found` is null for a file that is still to be read.
+ */
+const makeEarlyReading = Effect.fnUntraced(function* (
+  extraction: TextExtraction["Service"],
+  user: UserId,
+  waitSeconds: number
+) {
+  const scope = yield* Effect.scope
+  const head = Buffer.allocUnsafe(headBytes)
+  let filled = 0
+  let reading: Fiber.Fiber<ExtractionFailed | null> | null = null
+
+  const begin = Effect.suspend(() => extraction.unsupported({ user, head })).pipe(
+    Effect.forkIn(scope),
+    Effect.map((fiber) => {
+      reading = fiber
+    })
+  )
+
+  const watch = <E, R>(bytes: Stream.Stream<Uint8Array, E, R>): Stream.Stream<Uint8Array, E, R> =>
+    Stream.mapArrayEffect(bytes, (pieces) => {
+      if (filled === headBytes) return Effect.succeed(pieces)
+      for (const piece of pieces) {
+        const taken = piece.subarray(0, headBytes - filled)
+        head.set(taken, filled)
+        filled += taken.length
+      }
+      return filled < headBytes ? Effect.succeed(pieces) : Effect.as(begin, pieces)
+    })
+
+  const found = Effect.suspend(() => (reading === null ? Effect.succeed(null) : Fiber.join(reading))).pipe(
+    Effect.timeoutOption(Duration.seconds(Math.min(waitSeconds, earlyWaitSecondsMax))),
+    Effect.map(Option.getOrNull)
+  )
+
+  return { watch, found }
+})
+
+/** The upload of files: within the limits, bytes first, then the row and its text. */
 export const makeFileUploads = Effect.fnUntraced(function* (table: FileTable) {
   const { files: settings, http } = yield* AppConfig
   const sql = yield* SqlClient.SqlClient
@@ -37,7 +81,7 @@ export const makeFileUploads = Effect.fnUntraced(function* (table: FileTable) {
   const takeSlot = makeUploadSlots(settings.uploadsPerUserMax, http.userWaitSeconds)
   const usualQuota = { filesMax: settings.filesPerUserMax, bytesMax: settings.bytesPerUserMax }
 
-  /** What stays behind here is found by the sweep. */
+  /** Removes bytes that no row names. The sweep finds those that stay behind. */
   const discard = (key: string) =>
     blobs
       .remove(key)
