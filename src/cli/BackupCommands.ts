@@ -24,7 +24,7 @@ const idsMax = 10
 const file = Argument.String("file").pipe(Argument.withDescription("Path of the backup"))
 
 /** These commands work on the installation itself, with the settings of its service, and need no server. */
-const local = <A, E extends { readonly message: string }, R>(
+export const local = <A, E extends { readonly message: string }, R>(
   work: (settings: Settings) => Effect.Effect<A, E, R>
 ) =>
   Effect.flatMap(checkedSettings, (settings) =>

@@ -1,11 +1,10 @@
-import { NodeCrypto, NodeServices } from "@effect/platform-node"
-import { Console, Effect, Layer, Logger, Option, Redacted, Schema } from "effect"
+import { Console, Effect, Option, Redacted, Schema } from "effect"
 import { Argument, Command } from "effect/cli"
-import { checkedSettings } from "../admin/CheckedSettings.ts"
 import { findEmbedded, forgetMove, noteMove, startEmbeddedPostgres } from "../postgres/EmbeddedPostgres.ts"
-import { AppConfig, type Settings } from "../settings/AppConfig.ts"
+import type { Settings } from "../settings/AppConfig.ts"
 import { allowedOf, postgresUrl } from "../settings/TextCodec.ts"
 import { moveDatabase } from "../sql/DatabaseMove.ts"
+import { local } from "./BackupCommands.ts"
 import * as Parameter from "./CliParameters.ts"
 import { CliFailure, command, group } from "./CommandLine.ts"
 import { Reads } from "./HelpText.ts"
@@ -31,18 +30,6 @@ const requireStopped = Effect.fnUntraced(function* ({ dataDir, database }: Setti
   }
 })
 
-const withSettings = <A, E extends { readonly message: string }, R>(
-  use: (settings: Settings) => Effect.Effect<A, E, R>
-) =>
-  Effect.flatMap(checkedSettings, (settings) =>
-    Effect.provideService(use(settings), AppConfig, settings)
-  ).pipe(
-    Effect.scoped,
-    Effect.provide(Layer.merge(NodeServices.layer, NodeCrypto.layer)),
-    Effect.provideService(Logger.LogToStderr, true),
-    Effect.mapError(({ message }) => new CliFailure({ message }))
-  )
-
 const url = Argument.String("url").pipe(
   Argument.filter(
     (text) => Option.isSome(Schema.decodeOption(postgresUrl)(text)),
@@ -56,7 +43,7 @@ const move = command(
   "Move the embedded database to your own PostgreSQL, while the service is stopped",
   { url },
   ({ url }) =>
-    withSettings(
+    local(
       Effect.fnUntraced(function* (settings) {
         yield* requireStopped(settings)
         const { dataDir, database } = settings
@@ -88,7 +75,7 @@ const resume = command(
   "Use the embedded database again that was moved away, without what was written elsewhere since",
   {},
   () =>
-    withSettings(
+    local(
       Effect.fnUntraced(function* (settings) {
         yield* requireStopped(settings)
         const resumed = yield* forgetMove(settings.dataDir)

@@ -135,7 +135,7 @@ const adoptedStore = (settings: Settings) =>
     Effect.provide(Layer.succeed(AppConfig, settings))
   )
 
-/** For an operator whose server refuses to start, so it asks none. */
+/** Asks no server, because it is for an operator whose server refuses to start. */
 const adoptStore = command(
   "adopt-store",
   "Bind the file store to the database of these settings, while no server runs",

@@ -1,15 +1,13 @@
-import { NodeCrypto, NodeServices } from "@effect/platform-node"
-import { Effect, Layer, Logger } from "effect"
+import { Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 import { SecureRandom } from "effect/crypto"
-import { checkedSettings } from "../admin/CheckedSettings.ts"
-import { CurrentActor } from "../domain/Actor.ts"
 import { makeFileMove } from "../files/FileMove.ts"
 import { leaveAllStores } from "../files/StoreBinding.ts"
 import { findEmbedded } from "../postgres/EmbeddedPostgres.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { Database, databasePlace } from "../sql/Database.ts"
 import { plannedMigrations } from "../sql/Migrations.ts"
+import { local } from "./BackupCommands.ts"
 import { CliFailure, command } from "./CommandLine.ts"
 import { Reads } from "./HelpText.ts"
 import { withProgress } from "./Output.ts"
@@ -68,28 +66,22 @@ export const moveCommand = command(
       Flag.withDefault(false)
     )
   },
-  Effect.fnUntraced(
-    function* ({ eraseOld }) {
-      const given = yield* checkedSettings
-      const settings = { ...given, database: { ...given.database, statementSeconds: switchSeconds } }
-      const isAlone = given.database.url === null && (yield* findEmbedded(given.dataDir)).running === null
-      return yield* Effect.gen(function* () {
-        // Nobody else uses the embedded database then, so whatever is registered there has ended.
-        if (isAlone) yield* leaveAllStores
-        return eraseOld ? yield* erased : yield* moved
-      }).pipe(Effect.provide(Database.layerBeside), Effect.provideService(AppConfig, settings))
-    },
-    Effect.scoped,
-    Effect.provide(Layer.mergeAll(NodeServices.layer, NodeCrypto.layer, SecureRandom.layerWebCrypto)),
-    Effect.provideService(CurrentActor, {
-      _tag: "Operator",
-      origin: "cli",
-      address: null,
-      key: null
-    }),
-    Effect.provideService(Logger.LogToStderr, true),
-    Effect.mapError(({ message }: { readonly message: string }) => new CliFailure({ message }))
-  )
+  ({ eraseOld }) =>
+    local(
+      Effect.fnUntraced(function* ({ dataDir, database, ...others }) {
+        const settings = { ...others, dataDir, database: { ...database, statementSeconds: switchSeconds } }
+        const isAlone = database.url === null && (yield* findEmbedded(dataDir)).running === null
+        return yield* Effect.gen(function* () {
+          // Nobody else uses the embedded database then, so whatever is registered there has ended.
+          if (isAlone) yield* leaveAllStores
+          return eraseOld ? yield* erased : yield* moved
+        }).pipe(
+          Effect.provide(Database.layerBeside),
+          Effect.provide(SecureRandom.layerWebCrypto),
+          Effect.provideService(AppConfig, settings)
+        )
+      })
+    )
 ).pipe(
   Command.annotate(Reads, "settings"),
   Command.withExamples([{ command: "parley file move" }, { command: "parley file move --erase-old" }])

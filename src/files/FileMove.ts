@@ -66,9 +66,8 @@ const makeStores = Effect.gen(function* () {
 })
 
 /** The statements of a move. A copy is noted in `file_copies` once it is verified, and files name their copies once all are there. */
-const makeMoveTable = Effect.fnUntraced(function* (from: Blobs, to: Blobs) {
+const makeMoveTable = Effect.fnUntraced(function* (to: Blobs) {
   const sql = yield* SqlClient.SqlClient
-  const audit = yield* makeAuditRecorder
 
   const state = sql`SELECT database_id, store_id, old_store_place,
       encode(substr(sha256(convert_to(database_id || ${to.place}, 'UTF8')), 1, 16), 'hex')::uuid AS new_store_id
@@ -90,53 +89,65 @@ const makeMoveTable = Effect.fnUntraced(function* (from: Blobs, to: Blobs) {
 
   const left = sql`SELECT count(*)::float8 AS files ${uncopied}`.pipe(
     rowAs(Count),
-    Effect.map((row) => row?.files ?? 0)
+    Effect.map((row) => row?.files ?? 0),
+    orUnavailable
   )
 
-  const page = (after: string) =>
+  const uncopiedFiles = Stream.paginate("00000000-0000-0000-0000-000000000000", (after: string) =>
     sql`SELECT id, storage_key, bytes::float8 AS bytes, sha256 ${uncopied} AND id > ${after}::uuid
-      ORDER BY id LIMIT ${pageFiles}`.pipe(rowsAs(MovedFile), orUnavailable)
+      ORDER BY id LIMIT ${pageFiles}`.pipe(
+      rowsAs(MovedFile),
+      orUnavailable,
+      Effect.map((page) => {
+        const last = page.length < pageFiles ? undefined : page.at(-1)
+        return [page, Option.fromUndefinedOr(last?.id)] as const
+      })
+    )
+  )
 
   const note = (id: string, storeId: string, key: string) =>
     orUnavailable(
       sql`INSERT INTO file_copies (file_id, store_id, storage_key) VALUES (${id}::uuid, ${storeId}::uuid, ${key})`
     )
 
-  /** Has all files and the database name the new store at once. The answer is the number of files. */
-  const switchOver = (storeId: string) =>
-    Effect.gen(function* () {
-      yield* requireStopped
-      const late = yield* left
-      if (late > 0) {
-        return yield* refuse(
-          `A service ran meanwhile and stored ${late} files, so nothing was switched. Run this command again.`
-        )
-      }
-      const moved = yield* sql`WITH moved AS (
-          UPDATE files SET storage_key = copy.storage_key FROM file_copies AS copy WHERE copy.file_id = files.id RETURNING 1
-        ) SELECT count(*)::float8 AS files FROM moved`.pipe(rowAs(Count))
-      yield* sql`DELETE FROM file_copies`
-      yield* sql`UPDATE file_store_binding SET store_id = ${storeId}::uuid, store_place = ${to.place}, old_store_place = ${from.place}`
-      yield* audit.record({
-        action: "file.move",
-        target: { id: null, name: to.place },
-        organization: null,
-        details: { from: from.place }
-      })
-      return moved?.files ?? 0
-    }).pipe(sql.withTransaction, orUnavailable)
-
   const forgetOld = orUnavailable(sql`UPDATE file_store_binding SET old_store_place = NULL`)
-  return { state, stopped, forgetCopies, left: orUnavailable(left), page, note, switchOver, forgetOld }
+  return { state, stopped, forgetCopies, left, uncopiedFiles, note, forgetOld }
 })
 
 type MoveTable = Effect.Success<ReturnType<typeof makeMoveTable>>
+
+/** Has all files and the database name the new store at once. The answer is the number of files. */
+const switchOver = Effect.fnUntraced(function* (table: MoveTable, from: Blobs, to: Blobs, storeId: string) {
+  const sql = yield* SqlClient.SqlClient
+  const audit = yield* makeAuditRecorder
+  return yield* Effect.gen(function* () {
+    yield* requireStopped
+    const late = yield* table.left
+    if (late > 0) {
+      return yield* refuse(
+        `A service ran meanwhile and stored ${late} files, so nothing was switched. Run this command again.`
+      )
+    }
+    const moved = yield* sql`WITH moved AS (
+        UPDATE files SET storage_key = copy.storage_key FROM file_copies AS copy WHERE copy.file_id = files.id RETURNING 1
+      ) SELECT count(*)::float8 AS files FROM moved`.pipe(rowAs(Count))
+    yield* sql`DELETE FROM file_copies`
+    yield* sql`UPDATE file_store_binding SET store_id = ${storeId}::uuid, store_place = ${to.place}, old_store_place = ${from.place}`
+    yield* audit.record({
+      action: "file.move",
+      target: { id: null, name: to.place },
+      organization: null,
+      details: { from: from.place }
+    })
+    return moved?.files ?? 0
+  }).pipe(sql.withTransaction, orUnavailable)
+})
 
 /** The ids in a store. One that is a part of the database has its id. */
 const markOf = (blobs: Blobs, { databaseId }: State) =>
   blobs.mark === null ? Effect.succeed({ store: databaseId, database: databaseId }) : blobs.mark.read
 
-/** Whether the database names this store. */
+/** Tells whether the database names this store. */
 const isCurrent = (blobs: Blobs, state: State) =>
   Effect.map(
     markOf(blobs, state),
@@ -191,28 +202,27 @@ const copyFile = Effect.fnUntraced(function* (
 
 const makeCopying = (table: MoveTable, from: Blobs, to: Blobs, storeId: string) =>
   Effect.fn("FileMove.run")(function* (advance: Advance) {
-    const failed: Array<string> = []
-    const copy = (file: MovedFile) =>
-      copyFile(table, from, to, storeId, file).pipe(
-        Effect.catchTag("StorageFailed", ({ message }) =>
-          Effect.sync(() => void failed.push(`${file.id} (${message})`))
-        ),
-        Effect.andThen(advance(1))
-      )
-    let after = "00000000-0000-0000-0000-000000000000"
-    while (failed.length < failuresMax) {
-      const files = yield* table.page(after)
-      yield* Effect.forEach(files, copy, { concurrency: copiesAtOnceMax, discard: true })
-      after = files.at(-1)?.id ?? after
-      if (files.length < pageFiles) break
-    }
+    const failed = yield* table.uncopiedFiles.pipe(
+      Stream.mapEffect(
+        (file) =>
+          copyFile(table, from, to, storeId, file).pipe(
+            Effect.as(null),
+            Effect.catchTag("StorageFailed", ({ message }) => Effect.succeed(`${file.id} (${message})`)),
+            Effect.tap(() => advance(1))
+          ),
+        { concurrency: copiesAtOnceMax }
+      ),
+      Stream.filter((problem) => problem !== null),
+      Stream.take(failuresMax),
+      Stream.runCollect
+    )
     if (failed.length > 0) {
       return yield* refuse(
         `${failed.length} files could not be copied, so the files stay in ${from.place}: ${failed.slice(0, namedMax).join("; ")}. Mend or ` +
           "delete those files, and run the command again. It keeps the copies that were made."
       )
     }
-    return yield* table.switchOver(storeId)
+    return yield* switchOver(table, from, to, storeId)
   })
 
 /** Fails unless the files have left `from`, and its bytes are this database's. */
@@ -253,7 +263,7 @@ export const makeFileMove = Effect.gen(function* () {
   const { from, kind, to } = yield* makeStores
   const { address } = yield* Database
   yield* holdMaintenance(yield* openCopySession(address), "parley file move")
-  const table = yield* makeMoveTable(from, to)
+  const table = yield* makeMoveTable(to)
   return {
     from: from.place,
     to: to.place,
