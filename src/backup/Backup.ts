@@ -115,7 +115,7 @@ const filesOf = (session: CopySession) =>
       )
   )
 
-/** What became of the bytes of a file. */
+/** The state in which the bytes of a file reached the backup. */
 type Kept = "whole" | "missing" | "damaged"
 
 const addFile = Effect.fnUntraced(function* (

@@ -15,7 +15,7 @@ import {
   type StoreNotShared
 } from "./StoreBinding.ts"
 
-/** How often a process checks that its store is bound to its database, and tries to bind one that is not. */
+/** Seconds between two checks that the store is bound to the database, and between two attempts to bind it. */
 const bindAgainSeconds = 5
 
 /** A store of a kind, not bound to anything. */
@@ -46,7 +46,7 @@ export class BlobStore extends Context.Service<
   Omit<Blobs, "mark"> & {
     /** The place and the id of the database; fails unless the store is bound to it now. */
     readonly verify: Effect.Effect<BoundDatabase, StorageFailed | StoreMismatch>
-    /** Whether a backup of the database runs: then `remove` only puts bytes into the trash, for the sweep to remove later. */
+    /** True while a backup of the database runs: then `remove` only puts bytes into the trash, for the sweep to remove later. */
     readonly isHeld: Effect.Effect<boolean, StorageFailed>
   }
 >()("parley/files/BlobStore") {

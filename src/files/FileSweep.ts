@@ -10,7 +10,7 @@ import { BlobStore } from "./BlobStore.ts"
 const sweepEveryMinutes = 60
 /** Another process that swept so recently has done it for this one. */
 const sweptMinutesMin = 55
-/** What an upload writes may lie there for as long as the upload takes and this much longer. */
+/** Seconds for which the bytes of an upload may lie in the store beyond the time that an upload may take. */
 const marginSeconds = 3_600
 /** BlobKey that one statement looks up. */
 const batchKeysMax = 200
@@ -26,11 +26,11 @@ const failuresMax = 10
 
 const BlobKey = Schema.Struct({ key: Schema.String })
 
-/** How many blobs may be given up at once in a store that holds so many. */
+/** The most blobs that one sweep may give up in a store of this many blobs. */
 export const sweptAtOnceMax = (blobs: number): number =>
   Math.min(sweptBlobsMax, blobs <= smallStoreBlobsMax ? blobs : Math.floor(blobs * sweptShareMax))
 
-/** What one sweep did with blobs. */
+/** The numbers of blobs that one sweep changed. */
 interface Swept {
   /** Put into the trash. */
   readonly trashed: number
@@ -58,7 +58,7 @@ const onEach = (
     return { done, failed }
   })
 
-/** Of these keys, the ones that no file of the database has. */
+/** Gives the keys that no file of the database has. */
 const unknownAmong = Effect.fnUntraced(function* (keys: ReadonlyArray<string>) {
   const sql = yield* SqlClient.SqlClient
   const unknown = yield* sql`SELECT key FROM unnest(${keys}::text[]) AS key
@@ -142,7 +142,7 @@ const logSwept = (swept: Swept) =>
         `The store of files was swept: ${swept.trashed} put into the trash, ${swept.restored} restored from it, ${swept.removed} removed, ${swept.failed} failed.`
       ).pipe(Effect.annotateLogs({ ...swept }))
 
-/** What goes wrong in one step is logged, and does not stop the others. */
+/** Logs the failure of one step, which does not stop the others. */
 const step = <A, E, R>(what: string, effect: Effect.Effect<A, E, R>) =>
   Effect.catchCause(orUnavailable(effect), (cause) =>
     Effect.logWarning(`${what} failed: ${failureReason(Cause.squash(cause))}`)

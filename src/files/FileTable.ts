@@ -11,7 +11,7 @@ export interface KeptFile extends StoredFile {
   readonly storageKey: string
 }
 
-/** What a user may have at most. */
+/** The most files and bytes that a user may have. */
 export interface Quota {
   readonly filesMax: number
   readonly bytesMax: number
@@ -28,13 +28,13 @@ export interface NewFile {
   readonly expiresAt: DateTime.Utc | null
 }
 
-/** What a list asks for. */
+/** The query of a list. */
 export interface ListFiles {
   readonly purpose?: string
   /** The file after which the list goes on. */
   readonly after?: FileId
   readonly limit: number
-  /** By the time of the upload. */
+  /** The order of the times of upload. */
   readonly order: "asc" | "desc"
 }
 
@@ -48,7 +48,7 @@ export interface WantedText {
 export interface FileText {
   readonly text: string
   readonly truncated: boolean
-  /** Where in `text` each page starts; null for a file without pages. */
+  /** The offset in `text` at which each page starts; null for a file without pages. */
   readonly pages: ReadonlyArray<number> | null
 }
 
@@ -68,7 +68,7 @@ const FileRow = Schema.Struct({
   expiresAt: Schema.NullOr(Schema.DateTimeUtcFromDate)
 })
 
-/** What is known of a file's text without reading it. */
+/** A summary of a file's text, made without reading it. */
 const TextSummary = Schema.Struct({
   id: FileId,
   filename: Schema.String,
@@ -76,7 +76,7 @@ const TextSummary = Schema.Struct({
   statusDetails: Schema.NullOr(Schema.String),
   /** UTF-8 bytes of the text; null where there is none. */
   textBytes: Schema.NullOr(Schema.Int),
-  /** Whether the text is only the beginning of the file's. */
+  /** True if the text is only the beginning of the file's. */
   truncated: Schema.NullOr(Schema.Boolean)
 })
 export type TextSummary = typeof TextSummary.Type
@@ -188,7 +188,7 @@ export const makeFileTable = Effect.gen(function* () {
     sql`UPDATE files SET status = 'error', status_details = ${storable(reason)}
       WHERE id = ${id}::uuid AND status = 'uploaded'`
 
-  /** What is known of these files of the user; the length of a text is known without unpacking it. */
+  /** Summaries of these files of the user; the length of a text is known without unpacking it. */
   const summaries = (userId: UserId, ids: ReadonlyArray<FileId>) =>
     sql`SELECT id, filename, status, status_details, octet_length(text) AS text_bytes, truncated
       FROM files LEFT JOIN file_texts ON file_id = id

@@ -27,15 +27,15 @@ export interface FileTextPart {
   readonly from: number
   readonly to: number
   readonly text: string
-  /** Of the whole text. */
+  /** The length of the whole text, in UTF-16 code units. */
   readonly length: number
-  /** Whether the text is only the beginning of the file's. */
+  /** True if the text is only the beginning of the file's. */
   readonly truncated: boolean
-  /** Where in the text each page starts; null for a file without pages. */
+  /** The offset in the text at which each page starts; null for a file without pages. */
   readonly pages: ReadonlyArray<number> | null
 }
 
-/** What a user has stored, and may store. */
+/** The files and bytes that a user has stored, and may store. */
 interface StorageUse {
   readonly used: { readonly files: number; readonly bytes: number }
   readonly permitted: { readonly files: number; readonly bytes: number }
@@ -54,7 +54,7 @@ const boundsOf = (text: string, { from = 0, to = from + textPartCharactersDefaul
   return { from: start, to: wholeCharacter(text, Math.max(start, end)) }
 }
 
-/** What is shown of the files of a user besides their bytes. Another user's file is treated as missing. */
+/** Shows the files of a user without their bytes. Another user's file is treated as missing. */
 export class FileTexts extends Context.Service<
   FileTexts,
   {
@@ -64,7 +64,7 @@ export class FileTexts extends Context.Service<
       id: FileId,
       range: TextRange
     ) => Effect.Effect<FileTextPart, FileNotFound | FileNotReady | FileUnreadable | DatabaseUnavailable>
-    /** Where the user's plan bounds `storage`, that holds in place of the settings. */
+    /** The bounds of the user's plan, `storage`, hold in place of the settings. */
     readonly storage: (userId: UserId, storage: PlanStorage) => Effect.Effect<StorageUse, DatabaseUnavailable>
   }
 >()("parley/files/FileTexts") {

@@ -8,7 +8,7 @@ import type { BoundDatabase, StoreMismatch } from "./StoreBinding.ts"
 
 /** A check that takes longer has failed. */
 const checkSeconds = 6
-/** For so long, the outcome of a check is that of the next one too. */
+/** Seconds for which the outcome of a check is reused. */
 const keptSeconds = 5
 /** Files whose bytes a report looks for: the newest ones. */
 const samplesMax = 100
@@ -18,17 +18,17 @@ const countedMax = 10_000
 
 const Sample = Schema.Struct({ id: Schema.String, key: Schema.String })
 
-/** What an operator wants to know of the store. */
+/** The facts about the store that an operator wants to know. */
 export interface StoreReport extends BoundDatabase {
   readonly place: string
   /** Blobs in the trash, up to `countedMax`. */
   readonly trashed: number
-  /** How many of the newest files were looked for, and the ids of those whose bytes are missing. */
+  /** The number of the newest files that were looked for, and the ids of files whose bytes are missing. */
   readonly looked: number
   readonly missing: ReadonlyArray<string>
 }
 
-/** Whether the store of files works. */
+/** Checks and reports on the store of files. */
 export class StoreHealth extends Context.Service<
   StoreHealth,
   {

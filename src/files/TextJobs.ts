@@ -10,14 +10,14 @@ import type { FileTable, KeptFile } from "./FileTable.ts"
 
 /** Table of the queue. */
 export const jobsTable = "file_jobs"
-/** How often an upload looks whether another process has read its text. */
+/** Seconds between two looks of an upload whether another process has read its text. */
 const waitLookSeconds = 1
-/** How often a process looks for files without a job, because a process was killed or the database was away. */
+/** Seconds between two looks for files without a job, because a process was killed or the database was away. */
 const lookSeconds = 30
 
 const gaveUp = "The text of the file could not be read, though it was tried several times."
 
-/** What is known of the text of a file that is to be stored; null where it is still to be read. */
+/** The text of a file that is to be stored, or why it can't be read; null where it is still to be read. */
 export type KnownText = ExtractedText | ExtractionFailed | null
 
 const TextJob = Schema.Struct({ fileId: FileId, userId: UserId })

@@ -24,13 +24,13 @@ import { type PostgresServer, startPostgresServer, stopOrphan } from "./Postgres
 interface EmbeddedPostgresOptions {
   /** The service's data directory; the server lives in `postgres` below it. */
   readonly dataDir: string
-  /** How many connections the service's pool opens at most. */
+  /** The most connections that the service's pool opens. */
   readonly connectionsMax: number
   /** False for a test's database, which needn't survive a power cut. */
   readonly durable: boolean
 }
 
-/** How a client of this machine reaches the embedded server. */
+/** The address at which a client of this machine reaches the embedded server. */
 export interface EmbeddedPostgresAddress {
   /** The Unix socket. */
   readonly path: string
@@ -113,7 +113,7 @@ export const startEmbeddedPostgres = Effect.fn("EmbeddedPostgres.start")(
   inRealTime
 )
 
-/** Where the embedded server of a data directory is, or would be. */
+/** The home of the embedded server of a data directory, which may not exist yet. */
 const homeOf = Effect.fnUntraced(function* (dataDir: string) {
   const fs = yield* FileSystem.FileSystem
   const entry = `${dataDir}/postgres`
@@ -148,7 +148,7 @@ export const forgetMove = Effect.fnUntraced(function* (dataDir: string) {
   return true
 })
 
-/** Whether the embedded server of a data directory has data, and its address while another process runs it. */
+/** Tells whether the embedded server of a data directory has data, and gives its address while another process runs it. */
 export const findEmbedded = Effect.fn("EmbeddedPostgres.find")(function* (dataDir: string) {
   const fs = yield* FileSystem.FileSystem
   const { data, sockets } = yield* homeOf(dataDir)
@@ -260,7 +260,7 @@ const serverSettings = (home: PostgresHome, options: EmbeddedPostgresOptions): R
   io_method: "sync",
   max_parallel_workers_per_gather: "0",
   jit: "off",
-  // What users wrote must not reach the log through the detail or the statement of an error.
+  // The detail or the statement of an error would bring into the log what users wrote.
   log_error_verbosity: "terse",
   log_min_error_statement: "panic",
   log_checkpoints: "off",

@@ -2,7 +2,7 @@ import { Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
 import { rowAs } from "./rows.ts"
 
-/** What only one process of a database does at a time. Each has a number of its own, which is never to be changed. */
+/** Locks for work that only one process of a database does at a time. The number of a lock is never to be changed. */
 export const advisoryLocks = {
   /** The creation of the first user. */
   firstAccount: 7_254_301_118,
@@ -22,7 +22,7 @@ export const advisoryLocks = {
 export const lockUntilCommit = (sql: SqlClient.SqlClient, lock: keyof typeof advisoryLocks) =>
   sql`SELECT pg_advisory_xact_lock(${advisoryLocks[lock]}::bigint)`
 
-/** Whether no session holds the lock now. Holds it, shared, for the statement. */
+/** Tells whether no session holds the lock now. The statement itself holds it, shared. */
 export const isFree = (sql: SqlClient.SqlClient, lock: keyof typeof advisoryLocks) =>
   sql`SELECT pg_try_advisory_xact_lock_shared(${advisoryLocks[lock]}::bigint) AS free`.pipe(
     rowAs(Schema.Struct({ free: Schema.Boolean })),

@@ -45,13 +45,13 @@ const pingSeconds = 2
 /** Seconds between two pings that only log when the answer changes. */
 const watchSeconds = 5
 
-/** What an operator wants to know about the database. */
+/** The facts about the database that an operator wants to know. */
 interface DatabaseFacts {
   /** The server's version, such as "18.4". */
   readonly version: string
   /** The number of the newest migration that was applied. */
   readonly schemaVersion: number
-  /** Whether it takes no writes, as a standby does. */
+  /** True if it takes no writes, as a standby does. */
   readonly readOnly: boolean
   /** The server's clock. */
   readonly now: DateTime.Utc
@@ -64,9 +64,9 @@ export class Database extends Context.Service<
     /** Succeeds if the database answers and can be written to; fails within two seconds otherwise. */
     readonly ping: Effect.Effect<void, DatabaseUnavailable>
     readonly facts: Effect.Effect<DatabaseFacts, DatabaseUnavailable>
-    /** Where the server is, for other clients of it. */
+    /** The server's address, for other clients of it. */
     readonly address: DatabaseAddress
-    /** Whether this process started the server, so that no other process uses it. */
+    /** True if this process started the server, so that no other process uses it. */
     readonly isEmbedded: boolean
   }
 >()("parley/sql/Database") {
@@ -146,7 +146,7 @@ const connected = Effect.fnUntraced(function* (client: SqlClient.SqlClient, addr
 
 const waitingText = `The start tries again for ${startWaitSeconds} seconds: start PostgreSQL, or correct the host and port in DATABASE_URL.`
 
-/** Where a database of one's own is, for the operator. It holds no secret. */
+/** The place of an operator's own database, for messages. It holds no secret. */
 export const placeOf = (address: Redacted.Redacted): string => {
   const url = URL.parse(Redacted.value(address))
   return url === null
@@ -154,7 +154,7 @@ export const placeOf = (address: Redacted.Redacted): string => {
     : `the database ${url.pathname.slice(1)} at ${url.host}`
 }
 
-/** Where the database of these settings is, for the operator. It holds no secret. */
+/** The place of the database of these settings, for messages. It holds no secret. */
 export const databasePlace = ({ database, dataDir }: Settings): string =>
   database.url === null ? `the embedded database in ${dataDir}` : placeOf(database.url)
 

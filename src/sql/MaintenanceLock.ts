@@ -10,7 +10,7 @@ export type MaintenanceCommand =
   | "parley file move"
   | "parley database move"
 
-/** How long a command waits for another one that is just ending, or for the removal of a file under way. */
+/** Seconds that a command waits for another one that is just ending, or for the removal of a file under way. */
 const lockSeconds = 3
 
 /** Another command works on the database. `message` names it, and says what to do. */

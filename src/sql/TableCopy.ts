@@ -5,10 +5,10 @@ import { type CopyFailed, type CopySession } from "./CopySession.ts"
 export const CopiedTable = Schema.Struct({ name: Schema.String, columns: Schema.Array(Schema.String) })
 export type CopiedTable = typeof CopiedTable.Type
 
-/** Where a sequence stands. */
+/** The state of a sequence. */
 export const CopiedSequence = Schema.Struct({
   name: Schema.String,
-  /** As text: it may be beyond what a number holds exactly. */
+  /** Text, because the value may be beyond what a number holds exactly. */
   lastValue: Schema.String,
   isCalled: Schema.Boolean
 })

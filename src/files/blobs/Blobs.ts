@@ -2,7 +2,7 @@ import { type Duration, Effect, Stream, Schema } from "effect"
 import { StorageFailed } from "../../domain/Errors.ts"
 import type { ByteRange } from "./Pieces.ts"
 
-/** What was put. No two puts have the same key, also where their bytes are the same. */
+/** A blob that was put. No two puts have the same key, also where their bytes are the same. */
 export interface StoredBlob {
   readonly key: string
   readonly bytes: number
@@ -61,7 +61,7 @@ export interface Blobs {
   } | null
 }
 
-/** Of any version: the id of a new bucket is computed. */
+/** Ids are UUIDs of any version, because the id of a new bucket is computed. */
 const isId = Schema.is(Schema.String.check(Schema.isPattern(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)))
 
 /** The mark of a store that nothing was written to. */

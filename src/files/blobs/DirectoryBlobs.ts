@@ -18,7 +18,7 @@ import { type Blobs, roundTrip, markText, parseMark } from "./Blobs.ts"
 import { makeDraftFiles } from "./DraftFile.ts"
 import { ofLength } from "./Pieces.ts"
 
-/** For the owner only. */
+/** Modes that let only the owner in. */
 const directoryMode = 0o700
 const fileMode = 0o600
 /** Bytes that one read takes. */
@@ -28,7 +28,7 @@ const pieceBytes = 256 * 1024
 const keyPattern = /^([0-9a-f]{2})([0-9a-f]{2})[0-9a-f]{60}\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const fanOutPattern = /^[0-9a-f]{2}$/
 
-/** What became of an operation of the file system, as the store's own failure. */
+/** Turns a failure of the file system into the store's own. */
 const failing =
   (operation: StorageFailed["operation"]) =>
   <A, R>(effect: Effect.Effect<A, PlatformError.PlatformError, R>): Effect.Effect<A, StorageFailed, R> =>
@@ -36,7 +36,7 @@ const failing =
 
 const isMissing = (error: PlatformError.PlatformError): boolean => error.reason._tag === "NotFound"
 
-/** What another process has just removed counts as nothing. */
+/** Gives nothing where another process has just removed the file. */
 const ifThere = <A, R>(effect: Effect.Effect<A, PlatformError.PlatformError, R>) =>
   Effect.map(effect, Option.some).pipe(Effect.catchIf(isMissing, () => Effect.succeed(Option.none<A>())))
 
@@ -65,7 +65,7 @@ const durableParts = Effect.gen(function* () {
   return { sync, ensure }
 })
 
-/** How bytes get to their place below `root`: a draft first, which then takes its name. */
+/** Puts bytes into their place below `root`: a draft first, which then takes its name. */
 const makeWriting = Effect.fnUntraced(function* (root: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -129,7 +129,7 @@ export const makeDirectoryBlobs = Effect.gen(function* () {
 
   yield* prepare([blobs, drafts, trashed])
 
-  /** Where a key's bytes lie; null for a key that isn't one of this store's, so that no key is a path to elsewhere. */
+  /** The path of a key's bytes; null for a key that isn't one of this store's, so that no key is a path to elsewhere. */
   const fileOf = (key: string): string | null => {
     const [, first, second] = keyPattern.exec(key) ?? []
     return first === undefined || second === undefined ? null : path.join(blobs, first, second, key)
@@ -241,7 +241,7 @@ const unknownKey = (operation: StorageFailed["operation"]) =>
 
 const isTaken = (error: PlatformError.PlatformError): boolean => error.reason._tag === "AlreadyExists"
 
-/** What a directory is known by, wherever it is mounted: a file with a random id, which the first process creates. */
+/** A file with a random id, by which a directory is known wherever it is mounted. The first process creates it. */
 const makeDirectoryMark = Effect.fnUntraced(function* (root: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path

@@ -2,7 +2,7 @@ import { Effect, Fiber, FileSystem, type PlatformError, type Scope, Semaphore, S
 import { StorageFailed } from "../../domain/Errors.ts"
 import { makeTally, writeInPieces } from "./Pieces.ts"
 
-/** For the owner only. */
+/** Only the owner may read and write. */
 const fileMode = 0o600
 /** Bytes that one write takes. Each wakes a thread and the event loop. */
 export const pieceBytes = 1024 * 1024
@@ -14,7 +14,7 @@ const failing = <A, R>(effect: Effect.Effect<A, PlatformError.PlatformError, R>)
 
 /**
  * Writes bytes to a new file, and succeeds once the disk has them. Receiving and hashing go on while the bytes before are written,
- * and those of a long file are flushed as they come, so that little is left to wait for at its end.
+ * and the bytes of a long file are flushed as they come, so that little is left to wait for at its end.
  */
 export const makeDraftFiles = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem

@@ -12,9 +12,9 @@ const keyPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const piecesAheadMax = 2
 /** Pieces that one statement deletes. */
 const piecesPerDeleteMax = 256
-/** How often a long put renews its time, so that the sweep doesn't take it for a leftover. */
+/** Seconds after which a long put renews its time, so that the sweep doesn't take it for a leftover. */
 const touchSeconds = 60
-/** What a failed put wrote is deleted with so many attempts; then it is left to the sweep. */
+/** Attempts to delete the remains of a failed put; then they are left to the sweep. */
 const cleanupRetriesMax = 3
 const cleanupSeconds = 10
 const keysPerPage = 500
@@ -34,7 +34,7 @@ const failing =
 const missing = () =>
   new StorageFailed({ operation: "get", cause: new Error("The database holds no such bytes, or not all") })
 
-/** How a blob is written, and removed with its pieces. */
+/** Writes blobs, and removes them with their pieces. */
 const makeWriting = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const random = yield* SecureRandom.SecureRandom

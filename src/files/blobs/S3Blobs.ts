@@ -21,7 +21,7 @@ const partsAtOnceMax = 2
 const cleanupSeconds = 30
 
 const keyPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-/** Whether a key is one that this store gives. Others may keep objects under the same prefix. */
+/** Recognizes the keys of this store. Others may keep objects under the same prefix. */
 const isKey = (key: string): boolean => keyPattern.test(key)
 
 const storageFailed = (operation: StorageFailed["operation"], message: string) =>

@@ -35,7 +35,7 @@ export class BucketFailure extends Schema.TaggedError<BucketFailure>()("BucketFa
   status: Schema.NullOr(Schema.Int),
   message: Schema.String
 }) {
-  /** Whether the same request may succeed a little later. */
+  /** True if the same request may succeed a little later. */
   get isPassing(): boolean {
     const { status } = this
     return status === null || (status >= 500 && status !== 501) || status === 408 || status === 429
@@ -131,7 +131,7 @@ const makeReading = ({ host, once }: Requests, limits: BucketLimits) => {
     })
   })
 
-  // Where the connection breaks, reading goes on from there, unless nothing came for too long.
+  // A connection that breaks is replaced by one for the rest of the bytes, unless nothing came for too long.
   return (name: string, start: number, end?: number): Stream.Stream<Uint8Array, BucketFailure> =>
     Stream.suspend(() => {
       let position = start
@@ -220,7 +220,7 @@ const makeUploads = (
       // A failure may come with the status 200, and then in place of the ETag.
       Effect.flatMap(({ etag }) => (etag ? Effect.void : refused("The upload could not be completed"))),
       repeated,
-      // Where only the answer was lost, the next attempt finds no upload any more, but the object.
+      // If only the answer was lost, the next attempt finds no upload any more, but the object.
       Effect.catch((error) =>
         lengthOf(name).pipe(
           Effect.orElseSucceed(() => Option.none()),
