@@ -15,7 +15,7 @@ import { Links } from "../../src/auth/Links.ts"
 import { ApiKeyId, UserId } from "../../src/domain/Ids.ts"
 import { noKeyLimits } from "../../src/domain/KeyLimits.ts"
 import { buildText, thisBuild } from "../../src/settings/Build.ts"
-import { migrate, newestKnown, plannedMigrations } from "../../src/sql/Migrations.ts"
+import { migrate, migrateRestored, newestKnown, plannedMigrations } from "../../src/sql/Migrations.ts"
 import { authLayer } from "../auth/AccountsFixture.ts"
 import { childEnvironment } from "../support/childEnvironment.ts"
 import { emptyDatabase, migrateUntil, migrationsDirectory } from "../support/EmptyDatabase.ts"
@@ -173,6 +173,22 @@ describe("The migrations", () => {
         stored.map(({ item }) => item),
         items.map((item, at) => JSON.stringify(named[at] === null ? item : { ...item, round: named[at] }))
       )
+    })
+  )
+
+  it.effect("the migrations are refused while a move of the files beside a service is unfinished", () =>
+    Effect.gen(function* () {
+      const { address, client } = yield* emptyDatabase
+      yield* migrateRestored(address, 37)
+      const run = (statement: string) =>
+        Effect.flatMap(SqlClient.SqlClient, (sql) => sql.unsafe(statement)).pipe(Effect.provide(client))
+      yield* run(
+        "INSERT INTO file_store_binding (database_id, old_store_place) VALUES (gen_random_uuid(), 'a')"
+      )
+      const { message } = yield* Effect.flip(migrate(address))
+      assert.include(message, 'run "parley file move" to its end with the version that began it')
+      yield* run("UPDATE file_store_binding SET moved_at = now()")
+      yield* migrate(address)
     })
   )
 
