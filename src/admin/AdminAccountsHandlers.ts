@@ -9,12 +9,11 @@ import { type License, type PlanCatalog, Plans } from "../domain/Plan.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
 import { InstalledLicense, stateOf } from "../plans/License.ts"
 import { type AdminGroups, graceSecondsDefault } from "./AdminApi.ts"
-import { type LicenseBody, pageBody, type PlanBody } from "./AdminBodies.ts"
+import { type LicenseBody, pageBody, type PlanBody, wireNames } from "./AdminBodies.ts"
 import { userBody } from "./AdminPeopleHandlers.ts"
 import { limitChanges, makeKeyBodies } from "./KeyBodies.ts"
 
-export const organizationBody = (organization: Organization) =>
-  Struct.renameKeys(organization, { createdAt: "created_at" })
+export const organizationBody = (organization: Organization) => Struct.renameKeys(organization, wireNames)
 
 const oneOwner = Effect.fail(
   new InvalidRequest({ param: "email", message: "Name either a user (`email`) or an `organization`." })

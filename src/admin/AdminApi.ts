@@ -9,7 +9,7 @@ import { Access } from "./Access.ts"
 import {
   ExplainedBody,
   ExplainPayload,
-  KeyLimitsBody,
+  keyBodyFields,
   keyLimitsFields,
   KeyLimitsPayload,
   listBody,
@@ -20,14 +20,15 @@ import {
   PlansBody,
   Check,
   ModelsBody,
-  SettingBody
+  ReloadedBody,
+  SettingBody,
+  UserBody
 } from "./AdminBodies.ts"
 import { AdminKeysGroup, ExpirySeconds } from "./AdminKeysApi.ts"
 import { AuditGroup } from "./AuditApi.ts"
 import { DataGroup } from "./DataApi.ts"
-import { PeopleGroup, UserBody, userFields } from "./PeopleApi.ts"
+import { PeopleGroup } from "./PeopleApi.ts"
 import { FilesGroup, ProjectsGroup } from "./ProjectsApi.ts"
-import { ReloadedBody } from "./ReloadBodies.ts"
 import { UsageBody, usageQuery } from "./UsageBodies.ts"
 
 /** The operator's interface, under /admin. It is not part of the public interface or its OpenAPI document. */
@@ -35,35 +36,17 @@ import { UsageBody, usageQuery } from "./UsageBodies.ts"
 /** What the `User-Agent` of the command line begins with, followed by its version. Source: RFC 9110, section 10.1.5. */
 export const cliProduct = "parley-cli"
 
-const Time = Schema.DateTimeUtcFromString
-const TimeOrNull = Schema.NullOr(Time)
-
 /** A new user; the key, if one was asked for, is shown here and never again. */
 const NewUserBody = Schema.Struct({
-  ...userFields,
+  ...UserBody.fields,
   key_id: Schema.NullOr(ApiKeyId),
   key: Schema.NullOr(Schema.String)
 })
 
-const keyFields = {
-  id: ApiKeyId,
-  user_id: UserId,
-  /** Of the user. */
-  email: Schema.String,
-  name: Schema.String,
-  /** The key's last four characters. */
-  hint: Schema.String,
-  status: Schema.Literals(["active", "expired", "revoked"]),
-  created_at: Time,
-  expires_at: TimeOrNull,
-  revoked_at: TimeOrNull,
-  last_used_at: TimeOrNull,
-  limits: KeyLimitsBody
-}
-export const KeyBody = Schema.Struct(keyFields)
+export const KeyBody = Schema.Struct(keyBodyFields)
 
 /** A new key, which is shown here and never again. */
-export const NewKeyBody = Schema.Struct({ ...keyFields, key: Schema.String })
+export const NewKeyBody = Schema.Struct({ ...keyBodyFields, key: Schema.String })
 
 const day = 86_400
 
@@ -80,10 +63,10 @@ const RollPayload = Schema.Struct({
 
 /** A key in place of another one, which is shown here and never again. */
 const RolledKeyBody = Schema.Struct({
-  ...keyFields,
+  ...keyBodyFields,
   key: Schema.String,
-  /** Until when the old key is valid. */
-  old_expires_at: Time
+  /** The time until which the old key is valid. */
+  old_expires_at: Schema.DateTimeUtcFromString
 })
 
 /**

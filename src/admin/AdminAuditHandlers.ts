@@ -9,7 +9,7 @@ import { contentDisposition } from "../http/Download.ts"
 import { Drain } from "../http/Drain.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
 import type { AdminGroups } from "./AdminApi.ts"
-import { pageBody } from "./AdminBodies.ts"
+import { pageBody, wireNames } from "./AdminBodies.ts"
 import {
   auditContentTypes,
   AuditEntryBody,
@@ -19,16 +19,7 @@ import {
   boundOf
 } from "./AuditApi.ts"
 
-const entryBody = (record: AuditRecord): AuditEntryBody =>
-  Struct.renameKeys(record, {
-    actorId: "actor_id",
-    actorEmail: "actor_email",
-    actorName: "actor_name",
-    targetType: "target_type",
-    targetId: "target_id",
-    targetName: "target_name",
-    organizationId: "organization_id"
-  })
+const entryBody = (record: AuditRecord) => Struct.renameKeys(record, wireNames)
 
 const encodeBody = Schema.encodeSync(AuditEntryBody)
 const encoded = (record: AuditRecord) => encodeBody(entryBody(record))

@@ -1,11 +1,11 @@
 import { Schema, Struct } from "effect"
-import { Email, type Page, PlanName } from "../domain/Account.ts"
-import { LimitChange, LimitSource } from "../domain/Allowance.ts"
-import { FileId, OrganizationId, ProjectId, UserId } from "../domain/Ids.ts"
+import { ApiKeyRecord, Email, Organization, type Page, PlanName, User } from "../domain/Account.ts"
+import { KeyWindow, LimitChange, WindowState } from "../domain/Allowance.ts"
+import { FileId } from "../domain/Ids.ts"
 import { KeyLimits } from "../domain/KeyLimits.ts"
 import { ModelHealth, ModelSpec, ProviderHealth } from "../domain/Model.ts"
 import { LicenseBounds, PlanTerms } from "../domain/Plan.ts"
-import { CorpusStatus, ProjectRole } from "../domain/Project.ts"
+import { ListedCorpusFile, Project, ProjectMember } from "../domain/Project.ts"
 
 /** A page of a list, each item as its body. */
 export const pageBody =
@@ -16,50 +16,61 @@ export const pageBody =
 export const listBody = <Item extends Schema.Top>(item: Item) =>
   Schema.Struct({ data: Schema.Array(item), has_more: Schema.Boolean })
 
-const Time = Schema.DateTimeUtcFromString
-
 /** Hits of one search: the maximum, and the default. */
 export const searchHitsMax = 100
 export const searchHitsDefault = 10
 /** The longest query, in characters. */
 export const queryCharactersMax = 10_000
 
-export const OrganizationBody = Schema.Struct({
-  id: OrganizationId,
-  name: Schema.String,
-  plan: Schema.String,
-  created_at: Time
-})
+/** What the wire calls the fields of domain structs. */
+export const wireNames = {
+  actorEmail: "actor_email",
+  actorId: "actor_id",
+  actorName: "actor_name",
+  addedAt: "added_at",
+  cachedInputTokens: "cached_input_tokens",
+  cacheWriteInputTokens: "cache_write_input_tokens",
+  createdAt: "created_at",
+  dailyTokens: "daily_tokens",
+  disabledAt: "disabled_at",
+  expiresAt: "expires_at",
+  hasPassword: "has_password",
+  inputTokens: "input_tokens",
+  lastSignInAt: "last_sign_in_at",
+  lastUsedAt: "last_used_at",
+  latencyMillis: "latency_millis",
+  monthlyTokens: "monthly_tokens",
+  organizationId: "organization_id",
+  outputTokens: "output_tokens",
+  reasoningTokens: "reasoning_tokens",
+  requestsPerMinute: "requests_per_minute",
+  resetsAt: "resets_at",
+  revokedAt: "revoked_at",
+  statusDetails: "status_details",
+  targetId: "target_id",
+  targetName: "target_name",
+  targetType: "target_type",
+  tokenizerCounted: "tokenizer_counted",
+  toolCalls: "tool_calls",
+  updatedAt: "updated_at",
+  userId: "user_id"
+} as const
 
-export const ProjectBody = Schema.Struct({
-  id: ProjectId,
-  name: Schema.String,
-  organization: Schema.String,
-  members: Schema.Int,
-  files: Schema.Int,
-  created_at: Time
-})
+export const OrganizationBody = Schema.Struct(Struct.renameKeys(Organization.fields, wireNames))
 
-export const MemberBody = Schema.Struct({
-  /** Of the user. */
-  id: UserId,
-  email: Schema.String,
-  role: ProjectRole,
-  added_at: Time
-})
+export const ProjectBody = Schema.Struct(
+  Struct.renameKeys(Struct.omit(Project.fields, ["organizationId"]), wireNames)
+)
 
-export const CorpusFileBody = Schema.Struct({
-  id: FileId,
-  filename: Schema.String,
-  bytes: Schema.Int,
-  /** E-mail address of the user who owns the file. */
-  owner: Schema.String,
-  status: CorpusStatus,
-  status_details: Schema.NullOr(Schema.String),
-  chunks: Schema.NullOr(Schema.Int),
-  added_at: Time
-})
+/** The id of a member is that of the user. */
+export const memberNames = { ...wireNames, userId: "id" } as const
+export const MemberBody = Schema.Struct(Struct.renameKeys(ProjectMember.fields, memberNames))
+
+export const corpusFileNames = { ...wireNames, fileId: "id" } as const
+export const CorpusFileBody = Schema.Struct(Struct.renameKeys(ListedCorpusFile.fields, corpusFileNames))
 export type CorpusFileBody = typeof CorpusFileBody.Type
+
+export const UserBody = Schema.Struct(Struct.renameKeys(User.fields, wireNames))
 
 export const SearchPayload = Schema.Struct({
   query: Schema.String.check(
@@ -109,37 +120,32 @@ export const FoundBody = Schema.Struct({
 })
 export type FoundBody = typeof FoundBody.Type
 
-const Window = Schema.Struct({
-  /** Null: no limit. */
-  limit: Schema.NullOr(Schema.Int),
-  source: LimitSource,
-  used: Schema.Int,
-  /** Reserved by running requests. */
-  reserved: Schema.Int,
-  resets_at: Schema.DateTimeUtcFromString
-})
+const Window = Schema.Struct(Struct.renameKeys(WindowState.fields, wireNames))
 
 export const LimitsBody = Schema.Struct({ email: Schema.String, daily: Window, monthly: Window })
 
-const KeyWindow = Schema.Struct({
-  limit: Schema.Int,
-  ...Struct.pick(Window.fields, ["used", "reserved", "resets_at"])
-})
+const KeyWindowBody = Schema.Struct(Struct.renameKeys(KeyWindow.fields, wireNames))
 
 /** The limits of a key within those of its user; null without the limit. */
 export const KeyLimitsBody = Schema.Struct({
-  daily: Schema.NullOr(KeyWindow),
-  monthly: Schema.NullOr(KeyWindow),
+  daily: Schema.NullOr(KeyWindowBody),
+  monthly: Schema.NullOr(KeyWindowBody),
   requests_per_minute: Schema.NullOr(Schema.Int)
 })
 
 /** Limits of a key; null: no limit besides those of its user. One that is left out stays as it is. */
-export const keyLimitsFields = {
-  daily_tokens: Schema.optionalKey(KeyLimits.fields.dailyTokens),
-  monthly_tokens: Schema.optionalKey(KeyLimits.fields.monthlyTokens),
-  requests_per_minute: Schema.optionalKey(KeyLimits.fields.requestsPerMinute)
-}
+export const keyLimitsFields = Struct.map(Struct.renameKeys(KeyLimits.fields, wireNames), Schema.optionalKey)
 export const KeyLimitsPayload = Schema.Struct(keyLimitsFields)
+
+const keyFields = Struct.renameKeys(ApiKeyRecord.fields, wireNames)
+
+/** The fields of a key. They have their places on the wire, `status` before the times. */
+export const keyBodyFields = {
+  ...Struct.pick(keyFields, ["id", "user_id", "email", "name", "hint"]),
+  status: Schema.Literals(["active", "expired", "revoked"]),
+  ...keyFields,
+  limits: KeyLimitsBody
+}
 
 /** A limit that is left out stays as it is. */
 export const SetLimitsPayload = Schema.Struct({
@@ -169,9 +175,9 @@ const InstalledBody = Schema.Struct({
   licensee: Schema.String,
   issuer: Schema.NullOr(Schema.String),
   state: Schema.Literals(["in_force", "early", "over"]),
-  issued_at: Time,
-  begins_at: Schema.NullOr(Time),
-  ends_at: Schema.NullOr(Time),
+  issued_at: Schema.DateTimeUtcFromString,
+  begins_at: Schema.NullOr(Schema.DateTimeUtcFromString),
+  ends_at: Schema.NullOr(Schema.DateTimeUtcFromString),
   /** What is left out is not bounded by the license. */
   bounds: LicenseBounds
 })
@@ -192,6 +198,13 @@ export const ModelsBody = Schema.Struct({
   providers: Schema.Array(ProviderHealth),
   description: Schema.String
 })
+
+/** What was read again; null for what no setting names. */
+export const ReloadedBody = Schema.Struct({
+  plans: Schema.NullOr(Schema.Struct({ file: Schema.String, plans: Schema.Int })),
+  models: Schema.NullOr(Schema.Struct({ file: Schema.String, models: Schema.Int, providers: Schema.Int }))
+})
+export type ReloadedBody = typeof ReloadedBody.Type
 
 export const SettingBody = Schema.Struct({
   name: Schema.String,

@@ -14,7 +14,7 @@ import { enveloped } from "../http/ErrorBoundary.ts"
 import { Projects } from "../projects/Projects.ts"
 import { organizationBody } from "./AdminAccountsHandlers.ts"
 import type { AdminGroups } from "./AdminApi.ts"
-import { pageBody } from "./AdminBodies.ts"
+import { pageBody, wireNames } from "./AdminBodies.ts"
 import { projectBody } from "./AdminProjectsHandlers.ts"
 import { archiveContentType, type DeletedUserBody } from "./DataApi.ts"
 
@@ -25,17 +25,10 @@ const deletedUserBody = ({ erased, user: { email, id } }: UserErasure): DeletedU
   erased: erased && Struct.renameKeys(erased, { filesHandedOver: "files_handed_over" })
 })
 
-const conversationBody = (conversation: OwnedConversation) =>
-  Struct.renameKeys(Struct.pick(conversation, ["id", "turns", "createdAt", "updatedAt"]), {
-    createdAt: "created_at",
-    updatedAt: "updated_at"
-  })
+const conversationBody = (conversation: OwnedConversation) => Struct.renameKeys(conversation, wireNames)
 
 const turnBody = ({ input, output, ...turn }: ShownTurn) => ({
-  ...Struct.renameKeys(Struct.omit(turn, ["details"]), {
-    responseId: "response_id",
-    createdAt: "created_at"
-  }),
+  ...Struct.renameKeys(turn, { ...wireNames, responseId: "response_id" }),
   input: shownInputs(input),
   output: shownOutputs(output, "off")
 })

@@ -1,11 +1,11 @@
-import { Schema } from "effect"
+import { Schema, Struct } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { Conflict } from "../api/ErrorEnvelope.ts"
 import { BoundedBody } from "../api/Middleware.ts"
 import { cursor } from "../api/OperationDescription.ts"
 import { AccountName } from "../domain/Account.ts"
 import { AdminKeyId } from "../domain/Ids.ts"
-import { listBody } from "./AdminBodies.ts"
+import { keyBodyFields, listBody } from "./AdminBodies.ts"
 
 const day = 86_400
 
@@ -17,19 +17,7 @@ export const ExpirySeconds = Schema.optionalKey(
   Schema.NullOr(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: expirySecondsMax })))
 )
 
-const Time = Schema.DateTimeUtcFromString
-
-const keyFields = {
-  id: AdminKeyId,
-  name: Schema.String,
-  /** The key's last four characters. */
-  hint: Schema.String,
-  status: Schema.Literals(["active", "expired", "revoked"]),
-  created_at: Time,
-  expires_at: Schema.NullOr(Time),
-  revoked_at: Schema.NullOr(Time),
-  last_used_at: Schema.NullOr(Time)
-}
+const keyFields = { ...Struct.omit(keyBodyFields, ["user_id", "email", "limits"]), id: AdminKeyId }
 const AdminKeyBody = Schema.Struct(keyFields)
 
 /** A new key, which is shown here and never again. */

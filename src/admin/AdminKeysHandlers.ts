@@ -3,16 +3,11 @@ import { type HttpApi, HttpApiBuilder } from "effect/http-api"
 import { type AdminKeyRecord, AdminKeys } from "../auth/AdminKeys.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
 import type { AdminGroups } from "./AdminApi.ts"
-import { pageBody } from "./AdminBodies.ts"
+import { pageBody, wireNames } from "./AdminBodies.ts"
 import { statusOf } from "./KeyBodies.ts"
 
 const bodyOf = (record: AdminKeyRecord, now: DateTime.Utc) => ({
-  ...Struct.renameKeys(record, {
-    createdAt: "created_at",
-    expiresAt: "expires_at",
-    revokedAt: "revoked_at",
-    lastUsedAt: "last_used_at"
-  }),
+  ...Struct.renameKeys(record, wireNames),
   status: statusOf(record, now)
 })
 

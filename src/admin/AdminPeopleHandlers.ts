@@ -9,20 +9,12 @@ import type { User } from "../domain/Account.ts"
 import type { LinkRecord } from "../domain/Link.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
 import type { AdminGroups } from "./AdminApi.ts"
-import { pageBody } from "./AdminBodies.ts"
+import { pageBody, wireNames } from "./AdminBodies.ts"
 import { applicationUrl, linkUrl } from "./LinkUrl.ts"
 
-export const userBody = (user: User) =>
-  Struct.renameKeys(user, {
-    organizationId: "organization_id",
-    hasPassword: "has_password",
-    createdAt: "created_at",
-    disabledAt: "disabled_at",
-    lastSignInAt: "last_sign_in_at"
-  })
+export const userBody = (user: User) => Struct.renameKeys(user, wireNames)
 
-const linkBody = (link: LinkRecord) =>
-  Struct.renameKeys(link, { createdAt: "created_at", expiresAt: "expires_at" })
+const linkBody = (link: LinkRecord) => Struct.renameKeys(link, wireNames)
 
 const identityBody = (identity: LinkedIdentity) => Struct.renameKeys(identity, { linkedAt: "linked_at" })
 

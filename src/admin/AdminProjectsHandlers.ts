@@ -8,18 +8,20 @@ import { Retrieval } from "../retrieval/Retrieval.ts"
 import type { Explained, Found } from "../retrieval/search/Searching.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import type { AdminGroups } from "./AdminApi.ts"
-import { type FoundBody, pageBody, searchHitsDefault } from "./AdminBodies.ts"
+import {
+  corpusFileNames,
+  type FoundBody,
+  memberNames,
+  pageBody,
+  searchHitsDefault,
+  wireNames
+} from "./AdminBodies.ts"
 
-export const projectBody = (project: Project) => Struct.renameKeys(project, { createdAt: "created_at" })
+export const projectBody = (project: Project) => Struct.renameKeys(project, wireNames)
 
-const memberBody = (member: ProjectMember) => Struct.renameKeys(member, { userId: "id", addedAt: "added_at" })
+const memberBody = (member: ProjectMember) => Struct.renameKeys(member, memberNames)
 
-const corpusFileBody = (file: CorpusFile) =>
-  Struct.renameKeys(Struct.omit(file, ["ownerId"]), {
-    fileId: "id",
-    statusDetails: "status_details",
-    addedAt: "added_at"
-  })
+const corpusFileBody = (file: CorpusFile) => Struct.renameKeys(file, corpusFileNames)
 
 const foundBody = (found: Found | Explained): FoundBody => ({
   hits: found.hits.map((hit) => Struct.renameKeys(hit, { fileId: "file_id" })),

@@ -10,6 +10,7 @@ import {
   daysBetween,
   reportDaysMax,
   type ReportBy,
+  type UsageSums,
   type WindowState
 } from "../domain/Allowance.ts"
 import { ApiKeyNotFound, InvalidRequest } from "../domain/Errors.ts"
@@ -17,24 +18,16 @@ import { type ModelSpec, wholePrice } from "../domain/Model.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
 import { Router } from "../routing/Router.ts"
 import { Usage } from "../usage/Usage.ts"
-import type { ModelPriceOf, Report, ReportRequest } from "../usage/UsageReport.ts"
+import type { ModelPriceOf, ReportRequest } from "../usage/UsageReport.ts"
 import type { AdminGroups } from "./AdminApi.ts"
+import { wireNames } from "./AdminBodies.ts"
 
-const windowBody = (window: WindowState) => Struct.renameKeys(window, { resetsAt: "resets_at" })
+const windowBody = (window: WindowState) => Struct.renameKeys(window, wireNames)
 
 /** The cost is left out where no prices are known. */
-const sumsBody = <Sums extends Report["total"]>({ cost, ...sums }: Sums) => ({
+const sumsBody = <Sums extends UsageSums>({ cost, ...sums }: Sums) => ({
   ...(cost === null ? {} : { cost }),
-  ...Struct.renameKeys(sums, {
-    tokenizerCounted: "tokenizer_counted",
-    inputTokens: "input_tokens",
-    cachedInputTokens: "cached_input_tokens",
-    cacheWriteInputTokens: "cache_write_input_tokens",
-    outputTokens: "output_tokens",
-    reasoningTokens: "reasoning_tokens",
-    toolCalls: "tool_calls",
-    latencyMillis: "latency_millis"
-  })
+  ...Struct.renameKeys(sums, wireNames)
 })
 
 /** Days that a report covers, the last one included, unless the first one is named. */

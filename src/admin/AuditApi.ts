@@ -1,14 +1,14 @@
-import { DateTime, Schema } from "effect"
+import { DateTime, Schema, Struct } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { BoundedBody } from "../api/Middleware.ts"
 import { cursor } from "../api/OperationDescription.ts"
 import { AccountName } from "../domain/Account.ts"
 import { CalendarDay } from "../domain/Allowance.ts"
-import { AuditAction, AuditActor, AuditDetails, AuditOrigin, AuditTarget } from "../domain/AuditEntry.ts"
-import { AuditEntryId, OrganizationId } from "../domain/Ids.ts"
+import { AuditAction, AuditRecord, AuditTarget } from "../domain/AuditEntry.ts"
+import { AuditEntryId } from "../domain/Ids.ts"
 import { StorableText } from "../domain/StorableText.ts"
 import { Access } from "./Access.ts"
-import { listBody } from "./AdminBodies.ts"
+import { listBody, wireNames } from "./AdminBodies.ts"
 
 /** Entries of one page: the maximum, and the default. */
 export const auditPageMax = 200
@@ -58,28 +58,7 @@ const Filter = Schema.Struct(auditFilter)
 export type AuditQuery = typeof Filter.Type
 
 /** What an action means is in `auditActions` of domain/AuditEntry. */
-export const AuditEntryBody = Schema.Struct({
-  id: AuditEntryId,
-  at: Schema.DateTimeUtcFromString,
-  actor: AuditActor,
-  /** Of a person, or of an operator's admin key. */
-  actor_id: Schema.NullOr(Schema.String),
-  actor_email: Schema.NullOr(Schema.String),
-  origin: AuditOrigin,
-  /** Of the client, where it is known. */
-  address: Schema.NullOr(Schema.String),
-  action: AuditAction,
-  target_type: AuditTarget,
-  target_id: Schema.NullOr(Schema.String),
-  /** Names are those of the time of the entry. */
-  target_name: Schema.String,
-  organization_id: Schema.NullOr(OrganizationId),
-  organization: Schema.NullOr(Schema.String),
-  /** Facts, and what changed from which value to which. */
-  details: AuditDetails,
-  /** Of an operator's admin key, if it has a name. The last one, so that columns of an export keep their places. */
-  actor_name: Schema.NullOr(Schema.String)
-})
+export const AuditEntryBody = Schema.Struct(Struct.renameKeys(AuditRecord.fields, wireNames))
 export type AuditEntryBody = typeof AuditEntryBody.Type
 
 export const auditFormats = ["csv", "jsonl"] as const

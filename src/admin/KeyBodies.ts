@@ -5,7 +5,7 @@ import type { KeyAllowance, KeyWindow } from "../domain/Allowance.ts"
 import type { KeyLimitChanges } from "../domain/KeyLimits.ts"
 import { Usage } from "../usage/Usage.ts"
 import type { KeyBody } from "./AdminApi.ts"
-import { type KeyLimitsPayload, pageBody } from "./AdminBodies.ts"
+import { type KeyLimitsPayload, pageBody, wireNames } from "./AdminBodies.ts"
 
 export const statusOf = (
   { expiresAt, revokedAt }: Pick<ApiKeyRecord, "expiresAt" | "revokedAt">,
@@ -15,17 +15,10 @@ export const statusOf = (
   return expiresAt !== null && DateTime.isGreaterThanOrEqualTo(now, expiresAt) ? "expired" : "active"
 }
 
-const windowBody = (window: KeyWindow | null) =>
-  window === null ? null : Struct.renameKeys(window, { resetsAt: "resets_at" })
+const windowBody = (window: KeyWindow | null) => window && Struct.renameKeys(window, wireNames)
 
 const bodyOf = (record: ApiKeyRecord, allowance: KeyAllowance, now: DateTime.Utc): typeof KeyBody.Type => ({
-  ...Struct.renameKeys(Struct.omit(record, ["limits"]), {
-    userId: "user_id",
-    createdAt: "created_at",
-    expiresAt: "expires_at",
-    revokedAt: "revoked_at",
-    lastUsedAt: "last_used_at"
-  }),
+  ...Struct.renameKeys(record, wireNames),
   status: statusOf(record, now),
   limits: {
     daily: windowBody(allowance.daily),

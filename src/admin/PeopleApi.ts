@@ -1,47 +1,21 @@
-import { Schema } from "effect"
+import { Schema, Struct } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { Conflict } from "../api/ErrorEnvelope.ts"
 import { BoundedBody } from "../api/Middleware.ts"
 import { cursor } from "../api/OperationDescription.ts"
 import { AccountName, Email, Role } from "../domain/Account.ts"
-import { LinkId, OrganizationId, UserId } from "../domain/Ids.ts"
+import { LinkId } from "../domain/Ids.ts"
+import { LinkRecord } from "../domain/Link.ts"
 import { StorableText } from "../domain/StorableText.ts"
 import { Access } from "./Access.ts"
-import { listBody } from "./AdminBodies.ts"
+import { listBody, UserBody, wireNames } from "./AdminBodies.ts"
 
 /** Who may do what, invitations, and what helps users who can't sign in. */
-
-const Time = Schema.DateTimeUtcFromString
-const TimeOrNull = Schema.NullOr(Time)
-
-export const userFields = {
-  id: UserId,
-  email: Schema.String,
-  organization_id: OrganizationId,
-  organization: Schema.String,
-  role: Role,
-  /** False for a user who uses keys only, or signs in through an identity provider. */
-  has_password: Schema.Boolean,
-  /** How many accounts of identity providers sign in the user. */
-  identities: Schema.Int,
-  disabled_at: TimeOrNull,
-  created_at: Time,
-  last_sign_in_at: TimeOrNull
-}
-export const UserBody = Schema.Struct(userFields)
 
 /** More is no issuer of a link. */
 const issuerCharactersMax = 2_000
 
-const linkFields = {
-  id: LinkId,
-  /** Whom the link is for, and as what. */
-  email: Schema.String,
-  organization: Schema.String,
-  role: Role,
-  created_at: Time,
-  expires_at: Time
-}
+const linkFields = Struct.renameKeys(Struct.omit(LinkRecord.fields, ["kind"]), wireNames)
 
 /** An invitation that can still be used. */
 export const InvitationBody = Schema.Struct(linkFields)
@@ -50,7 +24,11 @@ export const InvitationBody = Schema.Struct(linkFields)
 export const NewLinkBody = Schema.Struct({ ...linkFields, url: Schema.String })
 
 /** An account of an identity provider that signs in a user. */
-const IdentityBody = Schema.Struct({ issuer: Schema.String, subject: Schema.String, linked_at: Time })
+const IdentityBody = Schema.Struct({
+  issuer: Schema.String,
+  subject: Schema.String,
+  linked_at: Schema.DateTimeUtcFromString
+})
 
 const someUser = Schema.Struct({ email: Email })
 

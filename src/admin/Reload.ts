@@ -5,8 +5,8 @@ import { Plans } from "../domain/Plan.ts"
 import { readPlans } from "../plans/PlanCatalog.ts"
 import { Router } from "../routing/Router.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
+import type { ReloadedBody } from "./AdminBodies.ts"
 import { recordPlans } from "./InstallationFacts.ts"
-import type { ReloadedBody } from "./ReloadBodies.ts"
 
 /** How often a process asks whether it should read its files again. */
 const reloadPollSeconds = 5

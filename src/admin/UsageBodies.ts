@@ -1,7 +1,8 @@
-import { Schema } from "effect"
+import { Schema, Struct } from "effect"
 import { AccountName, Email } from "../domain/Account.ts"
-import { CalendarDay, ReportBy } from "../domain/Allowance.ts"
+import { CalendarDay, ReportBy, UsageSums } from "../domain/Allowance.ts"
 import { ApiKeyId } from "../domain/Ids.ts"
+import { wireNames } from "./AdminBodies.ts"
 
 /** What a report of usage is asked for, and what it says. */
 
@@ -17,20 +18,7 @@ export const usageQuery = {
 }
 
 const sums = {
-  requests: Schema.Int,
-  completed: Schema.Int,
-  /** Requests whose tokens the tokenizer counted, because the provider reported none. */
-  tokenizer_counted: Schema.Int,
-  input_tokens: Schema.Int,
-  /** Of the input tokens, those that providers read from their prompt caches, and those that they wrote to them. */
-  cached_input_tokens: Schema.Int,
-  cache_write_input_tokens: Schema.Int,
-  output_tokens: Schema.Int,
-  /** Of the output tokens, those of reasoning. */
-  reasoning_tokens: Schema.Int,
-  tool_calls: Schema.Int,
-  /** Average time from the request to the end of the answer, failed or not; null if unknown. */
-  latency_millis: Schema.NullOr(Schema.Finite),
+  ...Struct.renameKeys(UsageSums.fields, wireNames),
   /** By the present prices of the catalog, for the requests whose model has one; left out where none has. */
   cost: Schema.optionalKey(Schema.Finite)
 }
@@ -48,6 +36,6 @@ export const UsageBody = Schema.Struct({
       key: Schema.NullOr(Schema.Struct({ name: Schema.String, hint: Schema.String, owner: Schema.String }))
     })
   ),
-  /** Of all requests, including those of lines beyond the limit. */
+  /** The sums of all requests, including those of lines beyond the limit. */
   total: Schema.Struct(sums)
 })

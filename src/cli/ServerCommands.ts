@@ -1,9 +1,9 @@
 import { Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { type Check, documentsMax, type ExplainedBody, textCharactersMax } from "../admin/AdminBodies.ts"
+import type { ReloadedBody } from "../admin/AdminBodies.ts"
 import { checkedSettings } from "../admin/CheckedSettings.ts"
 import { localChecks } from "../admin/LocalChecks.ts"
-import type { ReloadedBody } from "../admin/ReloadBodies.ts"
 import { counted } from "../domain/counted.ts"
 import {
   learnedText,

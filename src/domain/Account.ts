@@ -1,6 +1,6 @@
-import { type DateTime, Schema, Context } from "effect"
-import type { ApiKeyId, OrganizationId, UserId } from "./Ids.ts"
-import type { KeyLimits } from "./KeyLimits.ts"
+import { Schema, Context } from "effect"
+import { ApiKeyId, OrganizationId, UserId } from "./Ids.ts"
+import { KeyLimits } from "./KeyLimits.ts"
 
 const nameCharactersMax = 100
 /** Source: RFC 5321, section 4.5.3.1.3, without the angle brackets. */
@@ -58,45 +58,51 @@ export type Role = typeof Role.Type
 /** The plan of an organization that was created without one. */
 export const defaultPlan = "default"
 
-export interface Organization {
-  readonly id: OrganizationId
-  readonly name: string
-  readonly plan: string
-  readonly createdAt: DateTime.Utc
-}
+const Time = Schema.DateTimeUtcFromString
+const TimeOrNull = Schema.NullOr(Time)
 
-export interface User {
-  readonly id: UserId
-  readonly email: string
-  readonly organizationId: OrganizationId
+export const Organization = Schema.Struct({
+  id: OrganizationId,
+  name: Schema.String,
+  plan: Schema.String,
+  createdAt: Time
+})
+export type Organization = typeof Organization.Type
+
+export const User = Schema.Struct({
+  id: UserId,
+  email: Schema.String,
+  organizationId: OrganizationId,
   /** The name of the user's organization. */
-  readonly organization: string
-  readonly role: Role
+  organization: Schema.String,
+  role: Role,
   /** False for a user who uses keys only, or signs in through an identity provider. */
-  readonly hasPassword: boolean
-  /** Accounts of identity providers that sign in the user. */
-  readonly identities: number
-  readonly disabledAt: DateTime.Utc | null
-  readonly createdAt: DateTime.Utc
-  readonly lastSignInAt: DateTime.Utc | null
-}
+  hasPassword: Schema.Boolean,
+  /** The number of accounts of identity providers that sign in the user. */
+  identities: Schema.Int,
+  disabledAt: TimeOrNull,
+  createdAt: Time,
+  lastSignInAt: TimeOrNull
+})
+export type User = typeof User.Type
 
 /** A key as it is stored, without the key itself. */
-export interface ApiKeyRecord {
-  readonly id: ApiKeyId
-  readonly userId: UserId
+export const ApiKeyRecord = Schema.Struct({
+  id: ApiKeyId,
+  userId: UserId,
   /** The e-mail address of the user. */
-  readonly email: string
-  readonly name: string
+  email: Schema.String,
+  name: Schema.String,
   /** The last four characters, to tell keys apart. */
-  readonly hint: string
-  readonly createdAt: DateTime.Utc
-  readonly expiresAt: DateTime.Utc | null
-  readonly revokedAt: DateTime.Utc | null
+  hint: Schema.String,
+  createdAt: Time,
+  expiresAt: TimeOrNull,
+  revokedAt: TimeOrNull,
   /** Correct to about a minute. */
-  readonly lastUsedAt: DateTime.Utc | null
-  readonly limits: KeyLimits
-}
+  lastUsedAt: TimeOrNull,
+  limits: KeyLimits
+})
+export type ApiKeyRecord = typeof ApiKeyRecord.Type
 
 /** Oldest first. */
 export interface Page<A> {
@@ -109,7 +115,7 @@ export interface Caller {
   readonly userId: UserId
   readonly organizationId: OrganizationId
   readonly keyId: ApiKeyId
-  /** Of the key itself; those of the user hold besides. */
+  /** The limits of the key itself, which hold within those of the user. */
   readonly keyLimits: KeyLimits
   /** The name of the organization's plan. */
   readonly plan: string

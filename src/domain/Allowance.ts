@@ -26,24 +26,25 @@ export const LimitSource = Schema.Literals(["user", "plan", "settings"])
 export type LimitSource = typeof LimitSource.Type
 
 /** What is counted in the current window. */
-export interface WindowUse {
-  readonly used: number
-  /** By requests under way. */
-  readonly reserved: number
-  readonly resetsAt: DateTime.Utc
-}
+const WindowUse = Schema.Struct({
+  used: Schema.Int,
+  /** The tokens that running requests have reserved. */
+  reserved: Schema.Int,
+  resetsAt: Schema.DateTimeUtcFromString
+})
+export type WindowUse = typeof WindowUse.Type
 
-/** The limit of a user in the current window. */
-export interface WindowState extends WindowUse {
-  /** Null: no limit. */
-  readonly limit: number | null
-  readonly source: LimitSource
-}
+/** The limit of a user in the current window; null: no limit. */
+export const WindowState = Schema.Struct({
+  limit: Schema.NullOr(Schema.Int),
+  source: LimitSource,
+  ...WindowUse.fields
+})
+export type WindowState = typeof WindowState.Type
 
 /** The limit of a key in the current window. */
-export interface KeyWindow extends WindowUse {
-  readonly limit: number
-}
+export const KeyWindow = Schema.Struct({ limit: Schema.Int, ...WindowUse.fields })
+export type KeyWindow = typeof KeyWindow.Type
 
 export interface AllowanceState {
   readonly daily: WindowState
@@ -65,7 +66,28 @@ export type UsageBy = typeof UsageBy.Type
 export const ReportBy = Schema.Literals([...UsageBy.literals, "user", "org"])
 export type ReportBy = typeof ReportBy.Type
 
-/** Of one usage report: a leap year. */
+/** The sums of a line of a usage report. */
+export const UsageSums = Schema.Struct({
+  requests: Schema.Int,
+  completed: Schema.Int,
+  /** Requests whose tokens the tokenizer counted, because the provider reported none. */
+  tokenizerCounted: Schema.Int,
+  inputTokens: Schema.Int,
+  /** The input tokens that providers read from their prompt caches, and those that they wrote to them. */
+  cachedInputTokens: Schema.Int,
+  cacheWriteInputTokens: Schema.Int,
+  outputTokens: Schema.Int,
+  /** The output tokens of reasoning. */
+  reasoningTokens: Schema.Int,
+  toolCalls: Schema.Int,
+  /** Average time from the request to the end of the answer, failed or not; null if it is unknown for all. */
+  latencyMillis: Schema.NullOr(Schema.Finite),
+  /** The cost by the prices of the request, as far as its models have any; null where none has. */
+  cost: Schema.NullOr(Schema.Finite)
+})
+export type UsageSums = typeof UsageSums.Type
+
+/** The most days of one usage report: a leap year. */
 export const reportDaysMax = 366
 
 /** Whether the text is a date of the calendar from 1970 on. */

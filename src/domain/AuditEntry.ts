@@ -1,5 +1,5 @@
-import { type DateTime, Schema, Struct } from "effect"
-import type { AuditEntryId, OrganizationId } from "./Ids.ts"
+import { Schema, Struct } from "effect"
+import { AuditEntryId, OrganizationId } from "./Ids.ts"
 
 /** What an entry of the audit log is about. */
 export const AuditTarget = Schema.Literals([
@@ -123,23 +123,26 @@ export const aboutUser = (user: OfOrganization & { readonly id: string; readonly
 /** `operator`: the holder of an admin key; `system`: the service itself. */
 export const AuditActor = Schema.Literals(["system", "operator", "person"])
 
-/** An entry as it is stored. */
-export interface AuditRecord {
-  readonly id: AuditEntryId
-  readonly at: DateTime.Utc
-  readonly actor: typeof AuditActor.Type
-  readonly actorId: string | null
-  readonly actorEmail: string | null
-  /** Of the operator's key, if it is one of the database. */
-  readonly actorName: string | null
-  readonly origin: typeof AuditOrigin.Type
-  /** Of the client, if it is known. */
-  readonly address: string | null
-  readonly action: AuditAction
-  readonly targetType: AuditTarget
-  readonly targetId: string | null
-  readonly targetName: string
-  readonly organizationId: OrganizationId | null
-  readonly organization: string | null
-  readonly details: AuditDetails
-}
+/** An entry as it is stored. The order of its fields is that of the columns of an export. */
+export const AuditRecord = Schema.Struct({
+  id: AuditEntryId,
+  at: Schema.DateTimeUtcFromString,
+  actor: AuditActor,
+  /** The id of a person, or of an operator's admin key. */
+  actorId: Schema.NullOr(Schema.String),
+  actorEmail: Schema.NullOr(Schema.String),
+  origin: AuditOrigin,
+  /** The address of the client, where it is known. */
+  address: Schema.NullOr(Schema.String),
+  action: AuditAction,
+  targetType: AuditTarget,
+  targetId: Schema.NullOr(Schema.String),
+  /** Names are those of the time of the entry. */
+  targetName: Schema.String,
+  organizationId: Schema.NullOr(OrganizationId),
+  organization: Schema.NullOr(Schema.String),
+  details: AuditDetails,
+  /** The name of an operator's admin key, if it has one. It was added last, so that columns keep their places. */
+  actorName: Schema.NullOr(Schema.String)
+})
+export type AuditRecord = typeof AuditRecord.Type

@@ -1,20 +1,21 @@
-import { type DateTime, Schema } from "effect"
-import type { Role } from "./Account.ts"
-import type { LinkId } from "./Ids.ts"
+import { Schema } from "effect"
+import { Role } from "./Account.ts"
+import { LinkId } from "./Ids.ts"
 
 /** What using a link does: sets up the first administrator, creates the invited user, or sets a new password. */
 export const LinkKind = Schema.Literals(["set_up", "invitation", "password_reset"])
 export type LinkKind = typeof LinkKind.Type
 
 /** An open link, without its token. */
-export interface LinkRecord {
-  readonly id: LinkId
-  readonly kind: LinkKind
-  /** Whom it is for, and as what. */
-  readonly email: string
+export const LinkRecord = Schema.Struct({
+  id: LinkId,
+  kind: LinkKind,
+  /** The address of the user that the link is for, and the user's role. */
+  email: Schema.String,
   /** The name of the user's organization. */
-  readonly organization: string
-  readonly role: Role
-  readonly createdAt: DateTime.Utc
-  readonly expiresAt: DateTime.Utc
-}
+  organization: Schema.String,
+  role: Role,
+  createdAt: Schema.DateTimeUtcFromString,
+  expiresAt: Schema.DateTimeUtcFromString
+})
+export type LinkRecord = typeof LinkRecord.Type

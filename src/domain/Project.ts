@@ -1,7 +1,7 @@
 import { Brand, type DateTime, Schema } from "effect"
 import { AccountName, expected, type Role } from "./Account.ts"
 import type { FileAttributes } from "./FileAttributes.ts"
-import { type FileBatchId, FileId, type OrganizationId, ProjectId, type UserId } from "./Ids.ts"
+import { type FileBatchId, FileId, OrganizationId, ProjectId, UserId } from "./Ids.ts"
 
 const isId = Schema.is(ProjectId)
 
@@ -26,43 +26,49 @@ export const CorpusStatus = Schema.Literals(["pending", "indexed", "error"])
 export type CorpusStatus = typeof CorpusStatus.Type
 
 /** Shared files, and the members whose questions may be answered from them. */
-export interface Project {
-  readonly id: ProjectId
-  readonly name: string
-  readonly organizationId: OrganizationId
+export const Project = Schema.Struct({
+  id: ProjectId,
+  name: Schema.String,
+  organizationId: OrganizationId,
   /** The name of the organization. */
-  readonly organization: string
-  readonly members: number
-  readonly files: number
-  readonly createdAt: DateTime.Utc
-}
+  organization: Schema.String,
+  members: Schema.Int,
+  files: Schema.Int,
+  createdAt: Schema.DateTimeUtcFromString
+})
+export type Project = typeof Project.Type
 
-export interface ProjectMember {
-  readonly userId: UserId
-  readonly email: string
-  readonly role: ProjectRole
-  readonly addedAt: DateTime.Utc
-}
+export const ProjectMember = Schema.Struct({
+  userId: UserId,
+  email: Schema.String,
+  role: ProjectRole,
+  addedAt: Schema.DateTimeUtcFromString
+})
+export type ProjectMember = typeof ProjectMember.Type
+
+/** A file as a part of a project, as lists of its files show it. */
+export const ListedCorpusFile = Schema.Struct({
+  fileId: FileId,
+  filename: Schema.String,
+  bytes: Schema.Int,
+  /** The owner's e-mail address. */
+  owner: Schema.String,
+  status: CorpusStatus,
+  /** Why the file can't be found; null unless `status` is `error`. */
+  statusDetails: Schema.NullOr(Schema.String),
+  /** Indexed passages; null until there are some. */
+  chunks: Schema.NullOr(Schema.Int),
+  addedAt: Schema.DateTimeUtcFromString
+})
 
 /** Names a file of a project. */
 export const CorpusKey = Schema.Struct({ projectId: ProjectId, fileId: FileId })
 export type CorpusKey = typeof CorpusKey.Type
 
 /** A file as a part of a project. */
-export interface CorpusFile {
-  readonly fileId: FileId
-  readonly filename: string
-  readonly bytes: number
-  /** The owner, and the owner's e-mail address. */
+export type CorpusFile = typeof ListedCorpusFile.Type & {
   readonly ownerId: UserId
-  readonly owner: string
-  readonly status: CorpusStatus
-  /** Why the file can't be found; null unless `status` is `error`. */
-  readonly statusDetails: string | null
-  /** Indexed passages; null until there are some. */
-  readonly chunks: number | null
   readonly attributes: FileAttributes
-  readonly addedAt: DateTime.Utc
 }
 
 /** A file that is to be added to a project; null leaves the attributes as they are. */

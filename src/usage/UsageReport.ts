@@ -1,6 +1,6 @@
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import type { ReportBy } from "../domain/Allowance.ts"
+import { type ReportBy, UsageSums } from "../domain/Allowance.ts"
 import type { ApiKeyId, OrganizationId, UserId } from "../domain/Ids.ts"
 import type { ModelPrice } from "../domain/Model.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
@@ -27,35 +27,15 @@ export interface ModelPriceOf extends Required<ModelPrice> {
   readonly model: string
 }
 
-const Sums = Schema.Struct({
-  requests: Schema.Int,
-  completed: Schema.Int,
-  /** Requests whose tokens were counted by the tokenizer instead of the provider. */
-  tokenizerCounted: Schema.Int,
-  inputTokens: Schema.Int,
-  /** Of the input tokens, those read from a prompt cache of a provider, and those written to it. */
-  cachedInputTokens: Schema.Int,
-  cacheWriteInputTokens: Schema.Int,
-  outputTokens: Schema.Int,
-  /** Of the output tokens, those of reasoning. */
-  reasoningTokens: Schema.Int,
-  toolCalls: Schema.Int,
-  /** Of the requests whose time is known; null where there is none. */
-  latencyMillis: Schema.NullOr(Schema.Finite),
-  /** By the prices of the request, as far as its models have any; null where none has. */
-  cost: Schema.NullOr(Schema.Finite)
-})
-type Sums = typeof Sums.Type
-
 const Row = Schema.Struct({
   label: Schema.NullOr(Schema.String),
-  ...Sums.fields,
+  ...UsageSums.fields,
   keyName: Schema.NullOr(Schema.String),
   keyHint: Schema.NullOr(Schema.String),
   keyOwner: Schema.NullOr(Schema.String)
 })
 
-export interface ReportLine extends Sums {
+export interface ReportLine extends UsageSums {
   /** The day, the name of the model or of the organization, the e-mail address of the user, or the id of the key. */
   readonly label: string
   /** What the owner calls the key, its last characters, and the owner's e-mail address; null unless split by key. */
@@ -65,10 +45,10 @@ export interface ReportLine extends Sums {
 export interface Report {
   readonly lines: ReadonlyArray<ReportLine>
   /** With the lines that were left out. */
-  readonly total: Sums
+  readonly total: UsageSums
 }
 
-const nothing: Sums = {
+const nothing: UsageSums = {
   requests: 0,
   completed: 0,
   tokenizerCounted: 0,

@@ -1,4 +1,4 @@
-import type { UserBody } from "../../../../../admin/PeopleApi.ts"
+import type { UserBody } from "../../../../../admin/AdminBodies.ts"
 import type { Role } from "../../../../../domain/Account.ts"
 import { roleNames } from "../../../text/roles.ts"
 import { FormDialog } from "../../../ui/FormDialog.tsx"

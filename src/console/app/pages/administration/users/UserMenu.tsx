@@ -1,5 +1,5 @@
 import { type ComponentType, useState } from "react"
-import type { UserBody } from "../../../../../admin/PeopleApi.ts"
+import type { UserBody } from "../../../../../admin/AdminBodies.ts"
 import { useUser } from "../../../session/session.ts"
 import { Button } from "../../../ui/Button.tsx"
 import { Menu } from "../../../ui/Menu.tsx"

@@ -1,4 +1,4 @@
-import type { UserBody } from "../../../../../admin/PeopleApi.ts"
+import type { UserBody } from "../../../../../admin/AdminBodies.ts"
 import { Badge } from "../../../ui/Badge.tsx"
 
 export const UserStatus = ({ user }: { readonly user: Pick<typeof UserBody.Type, "disabled_at"> }) =>
