@@ -213,7 +213,7 @@ const license = group("license", "Creates key pairs and signs licenses", [keygen
 /** Runs one command line, and returns the exit code of the process. */
 export const runLicense = (args: ReadonlyArray<string>) =>
   exitCodeOf(
-    { name: "license", asksServer: false, json: args.includes("--json") },
+    { name: "license", json: args.includes("--json") },
     Command.runWith(license, { version: manifest.version })(args)
   )
 

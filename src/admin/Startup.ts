@@ -3,7 +3,6 @@ import { Links } from "../auth/Links.ts"
 import { Onboarding } from "../auth/Onboarding.ts"
 import type { User } from "../domain/Account.ts"
 import { LicenseForbids } from "../domain/Errors.ts"
-import { wrapped } from "../domain/wrapped.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { applicationUrl, linkUrl } from "./LinkUrl.ts"
 
@@ -131,14 +130,16 @@ const setUp = ({ setUpUrl }: Startup): ReadonlyArray<string> =>
         ""
       ]
 
-/** Columns of the output; what is longer is folded between words. */
+/** Columns of the output; longer texts are folded between words. */
 const columnsMax = 100
 
-/** A label and a text beside it, in as many lines as it needs. */
-const folded = (label: string, text: string): ReadonlyArray<string> =>
-  wrapped(text, columnsMax - label.length).map(
-    (line, index) => (index === 0 ? label : " ".repeat(label.length)) + line
+/** A label and a text beside it, in as many lines as it needs. A longer word has a line of its own. */
+const folded = (label: string, text: string): ReadonlyArray<string> => {
+  const line = new RegExp(`\\S.{0,${columnsMax - label.length - 1}}(?= |$)|\\S+`, "g")
+  return (text.match(line) ?? [""]).map(
+    (part, index) => (index === 0 ? label : " ".repeat(label.length)) + part
   )
+}
 
 /** Where others reach a service that listens on more than this machine, and what they should know. */
 const exposed = ({ networkUrls }: Startup): ReadonlyArray<string> => {

@@ -15,7 +15,6 @@ import { AuditEntryId } from "../domain/Ids.ts"
 import { askServer, tooLong } from "./AdminClient.ts"
 import * as Parameter from "./CliParameters.ts"
 import { CliFailure, command, given, group, isClosedPipe, json } from "./CommandLine.ts"
-import { Reads } from "./HelpText.ts"
 import { listed, shortTime } from "./Output.ts"
 
 /** How long an export may make no progress. */
@@ -128,7 +127,7 @@ const listActions = command("actions", "List the actions that are recorded", {},
       }
     )
   )
-).pipe(Command.annotate(Reads, "nothing"), Command.withExamples([{ command: "parley audit actions" }]))
+).pipe(Command.withExamples([{ command: "parley audit actions" }]))
 
 const brokenOff = new CliFailure({
   message: "The export broke off: what was written is not complete. Try again."

@@ -3,7 +3,7 @@ import {
   Effect,
   Exit,
   Layer,
-  type Option,
+  Option,
   type PlatformError,
   Predicate,
   Record,
@@ -11,8 +11,7 @@ import {
   Schema,
   Terminal
 } from "effect"
-import { CliConfig, CliError, CliOutput, Command, Flag, GlobalFlag } from "effect/cli"
-import { helpText, usageText } from "./HelpText.ts"
+import { CliConfig, CliError, CliOutput, Command, Flag, GlobalFlag, type HelpDoc } from "effect/cli"
 import { printable, render, type Text } from "./Table.ts"
 
 /** Why a command failed, for the person at the terminal; `code` is for programs. */
@@ -33,15 +32,13 @@ export const unreadable =
   ({ reason }: PlatformError.PlatformError): CliFailure =>
     unusable(path, reason._tag === "NotFound" ? "does not exist" : `can't be read (${reason._tag})`)
 
-/** What a command writes. */
+/** The output of a command. */
 interface Printed {
-  /** What `--json` prints. */
+  /** The document that `--json` prints. */
   readonly value: unknown
-  /** What is printed without it. */
+  /** The text that is printed without `--json`. */
   readonly text: Text
-  /** Whether programs read the text, which is then never folded. */
-  readonly isRaw?: boolean
-  /** What the person should know besides, on the standard error; nothing with `--json`. */
+  /** A remark for the person, which goes to the standard error; nothing with `--json`. */
   readonly note?: string | null
   /** Why the command fails although it prints something. */
   readonly failure?: string | null
@@ -52,7 +49,7 @@ export const json = Flag.Boolean("json").pipe(
   Flag.withDefault(false)
 )
 
-/** The width of the terminal; null where the output goes elsewhere, which is never folded. */
+/** The width of the terminal; null where the output goes elsewhere, where tables are not folded. */
 const terminalColumns = Effect.gen(function* () {
   const columns = yield* (yield* Terminal.Terminal).columns
   return columns > 0 ? columns : null
@@ -69,10 +66,9 @@ export const command = <const Name extends string, const Parameters extends Comm
     name,
     { given: parameters, json },
     Effect.fnUntraced(function* ({ given, json }) {
-      const { failure, isRaw = false, note, text, value } = yield* run(given)
-      const columns = yield* terminalColumns
-      if (!json && typeof note === "string") yield* Console.error(render(note, columns))
-      yield* Console.log(json ? JSON.stringify(value, null, 2) : render(text, isRaw ? null : columns))
+      const { failure, note, text, value } = yield* run(given)
+      if (!json && typeof note === "string") yield* Console.error(note)
+      yield* Console.log(json ? JSON.stringify(value, null, 2) : render(text, yield* terminalColumns))
       if (typeof failure === "string") return yield* new CliFailure({ message: failure })
     })
   ).pipe(Command.withDescription(description))
@@ -91,15 +87,14 @@ type Given<Options> = {
 /** The options that were given, without the ones that were left out. */
 export const given = <Options extends Readonly<Record<string, Option.Option<unknown>>>>(options: Options) =>
   Record.getSomes(options) as Given<Options>
-/** How a command ends. */
+
+/** The exit codes of a command. */
 const exitCode = { done: 0, failed: 1, misused: 2 } as const
 
 /** A program of commands. */
 interface Program {
   /** Stands in front of each error. */
   readonly name: string
-  /** Whether its commands ask a server unless they say otherwise. */
-  readonly asksServer: boolean
   /** Whether errors are printed as JSON documents. */
   readonly json: boolean
 }
@@ -109,40 +104,34 @@ const errorText = ({ json, name }: Program, code: string, messages: ReadonlyArra
     ? JSON.stringify({ error: { code, message: messages.join("\n") } })
     : messages.map((message) => `${name}: ${message}`).join("\n")
 
+/** The help of `effect/cli`, which doesn't mark the flags that a command requires. */
+const formatter: CliOutput.Formatter = (() => {
+  const plain = CliOutput.defaultFormatter({ inheritedFlags: "none", globalFlags: "summary" })
+  const marked = (flag: HelpDoc.FlagDoc): HelpDoc.FlagDoc =>
+    flag.required
+      ? { ...flag, description: Option.map(flag.description, (text) => `Required. ${text}`) }
+      : flag
+  return { ...plain, formatHelpDoc: (doc) => plain.formatHelpDoc({ ...doc, flags: doc.flags.map(marked) }) }
+})()
+
 /** Requested help goes to the standard output, everything about an invalid command to the standard error. */
-const presenter = (program: Program, columns: number | null): CliOutput.Presenter => ({
+const presenter = (program: Program): CliOutput.Presenter => ({
   present: (event) => {
-    switch (event._tag) {
-      case "Version":
-        return Console.log(event.version)
-      case "Help": {
-        const help = helpText(event.helpDoc, { columns, asksServer: program.asksServer })
-        const isAsked = event.reason === "Requested" || event.commandPath.length === 1
-        if (isAsked) return Console.log(help)
-        const path = event.commandPath.join(" ")
-        return Console.error(
-          program.json ? errorText(program, "usage", [`${path} needs a subcommand.`]) : help
-        )
-      }
-      case "InvalidInvocation": {
-        const problems = event.errors.map(({ message }) => message)
-        const more = [`Usage: ${usageText(event.helpDoc)}`, `More by: ${event.commandPath.join(" ")} --help`]
-        const text = errorText(program, "usage", problems)
-        return Console.error(program.json ? text : render([text, ...more], columns))
-      }
+    if (event._tag === "Version") return Console.log(event.version)
+    const help = formatter.formatHelpDoc(event.helpDoc)
+    if (event._tag === "InvalidInvocation") {
+      const problems = event.errors.map(({ message }) => message)
+      return Console.error(
+        program.json
+          ? errorText(program, "usage", problems)
+          : `${help}\n${formatter.formatErrors(event.errors)}`
+      )
     }
+    if (event.reason === "Requested" || event.commandPath.length === 1) return Console.log(help)
+    const missing = `${event.commandPath.join(" ")} needs a subcommand.`
+    return Console.error(program.json ? errorText(program, "usage", [missing]) : help)
   }
 })
-
-const presentation = (program: Program) =>
-  Layer.unwrap(
-    Effect.map(terminalColumns, (columns) =>
-      Layer.merge(
-        CliOutput.layerPresenter(presenter(program, columns)),
-        CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] })
-      )
-    )
-  )
 
 /** Whether the program was called without a command, which is answered by its help. */
 const isHelpAlone = (error: unknown): boolean =>
@@ -163,11 +152,17 @@ export const exitCodeOf = <A, E, R>(program: Program, command: Effect.Effect<A, 
         const isMisuse = error instanceof Misused
         const code = isMisuse ? "usage" : (error.code ?? "failed")
         const text = errorText(program, code, [error.message])
-        yield* Console.error(program.json ? text : render(text, yield* terminalColumns))
+        yield* Console.error(text)
         return isMisuse ? exitCode.misused : exitCode.failed
       })
     ),
-    Effect.provide(presentation(program))
+    Effect.provide(
+      Layer.mergeAll(
+        CliOutput.layer(formatter),
+        CliOutput.layerPresenter(presenter(program)),
+        CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] })
+      )
+    )
   )
 
 /** Whether the reader of a pipe wanted no more, as `head` does: no failure of the command. */

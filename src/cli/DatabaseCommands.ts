@@ -7,7 +7,6 @@ import { moveDatabase } from "../sql/DatabaseMove.ts"
 import { local } from "./BackupCommands.ts"
 import * as Parameter from "./CliParameters.ts"
 import { CliFailure, command, group } from "./CommandLine.ts"
-import { Reads } from "./HelpText.ts"
 
 /** Fails unless there is an embedded database that no process uses. */
 const requireStopped = Effect.fnUntraced(function* ({ dataDir, database }: Settings) {
@@ -66,7 +65,6 @@ const move = command(
       })
     )
 ).pipe(
-  Command.annotate(Reads, "settings"),
   Command.withExamples([{ command: "parley database move postgres://parley:PASSWORD@db.example.com/parley" }])
 )
 
@@ -87,6 +85,6 @@ const resume = command(
         }
       })
     )
-).pipe(Command.annotate(Reads, "settings"), Command.withExamples([{ command: "parley database resume" }]))
+).pipe(Command.withExamples([{ command: "parley database resume" }]))
 
 export const databaseCommand = group("database", "The database", [move, resume])

@@ -14,7 +14,6 @@ import { type After, askForAll, askServer } from "./AdminClient.ts"
 import * as Parameter from "./CliParameters.ts"
 import { CliFailure, command, given, group } from "./CommandLine.ts"
 import { moveCommand } from "./FileMoveCommand.ts"
-import { Reads } from "./HelpText.ts"
 import { listed, shortTime, uploading, withProgress } from "./Output.ts"
 import { printable, Table } from "./Table.ts"
 import { findLocalFile, refuseLarger, upload } from "./Upload.ts"
@@ -158,7 +157,7 @@ const adoptStore = command(
     },
     Effect.mapError(({ message }: { readonly message: string }) => new CliFailure({ message }))
   )
-).pipe(Command.annotate(Reads, "settings"), Command.withExamples([{ command: "parley file adopt-store" }]))
+).pipe(Command.withExamples([{ command: "parley file adopt-store" }]))
 
 export const fileCommand = group("file", "Files", [
   listFiles,

@@ -9,7 +9,6 @@ import { Database, databasePlace } from "../sql/Database.ts"
 import { plannedMigrations } from "../sql/Migrations.ts"
 import { local } from "./BackupCommands.ts"
 import { CliFailure, command } from "./CommandLine.ts"
-import { Reads } from "./HelpText.ts"
 import { withProgress } from "./Output.ts"
 
 /** Timeout of the statement that has all files name the new store. */
@@ -83,6 +82,5 @@ export const moveCommand = command(
       })
     )
 ).pipe(
-  Command.annotate(Reads, "settings"),
   Command.withExamples([{ command: "parley file move" }, { command: "parley file move --erase-old" }])
 )

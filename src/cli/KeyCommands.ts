@@ -10,7 +10,6 @@ import { requestsPerMinuteMax } from "../domain/KeyLimits.ts"
 import { type After, askForAll, askServer } from "./AdminClient.ts"
 import * as Parameter from "./CliParameters.ts"
 import { command, Misused, given, group } from "./CommandLine.ts"
-import { Reads } from "./HelpText.ts"
 import { listed, shortTime } from "./Output.ts"
 
 export const secretNotice = (key: string): string =>
@@ -208,11 +207,7 @@ const generateKey = command(
     const key = Redacted.value(yield* KeyToken.makeKey)
     return { value: { key }, text: key }
   })
-).pipe(
-  Command.provide(NodeCrypto.layer),
-  Command.annotate(Reads, "nothing"),
-  Command.withExamples([{ command: "parley key generate" }])
-)
+).pipe(Command.provide(NodeCrypto.layer), Command.withExamples([{ command: "parley key generate" }]))
 
 export const keyCommand = group("key", "API keys", [
   createKey,

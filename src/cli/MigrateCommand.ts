@@ -8,7 +8,6 @@ import { AppConfig, type Settings } from "../settings/AppConfig.ts"
 import { Database, databasePlace } from "../sql/Database.ts"
 import { migrate, type MigrationPlan, newestKnown, plannedMigrations } from "../sql/Migrations.ts"
 import { CliFailure, command } from "./CommandLine.ts"
-import { Reads } from "./HelpText.ts"
 
 /** What is to be done; `isNew` where no start has created the embedded database yet. */
 interface Outcome {
@@ -87,4 +86,4 @@ export const migrateCommand = command(
     Effect.provideService(Logger.LogToStderr, true),
     Effect.mapError(({ message }: { readonly message: string }) => new CliFailure({ message }))
   )
-).pipe(Command.annotate(Reads, "settings"), Command.withExamples([{ command: "parley migrate --dry-run" }]))
+).pipe(Command.withExamples([{ command: "parley migrate --dry-run" }]))

@@ -1,5 +1,4 @@
 import { CliOutput } from "effect/cli"
-import { wrapped } from "../domain/wrapped.ts"
 
 /** Blanks between two columns. */
 const gap = "  "
@@ -14,16 +13,20 @@ const widthOf = CliOutput.displayWidth
 
 const padded = (text: string, width: number): string => text + " ".repeat(Math.max(0, width - widthOf(text)))
 
-/** A text whose lines are folded between words, each as far to the right as it began. */
-const folded = (text: string, columns: number): string =>
-  text
-    .split("\n")
-    .flatMap((line) => {
-      if (widthOf(line) <= columns) return [line]
-      const [indent = ""] = /^ */.exec(line) ?? []
-      return wrapped(line.trimStart(), columns - indent.length).map((part) => indent + part)
-    })
-    .join("\n")
+/** The words of a text in lines of at most that width; a longer word has a line of its own. */
+const wrapped = (text: string, width: number): ReadonlyArray<string> => {
+  const lines: Array<string> = []
+  let line = ""
+  for (const word of text.split(/ +/)) {
+    if (line === "") line = word
+    else if (widthOf(line) + 1 + widthOf(word) <= width) line += ` ${word}`
+    else {
+      lines.push(line)
+      line = word
+    }
+  }
+  return [...lines, line]
+}
 
 /** Rows of cells under headings; how they are laid out depends on the terminal. */
 export class Table {
@@ -95,17 +98,12 @@ const laidOut = (table: Table, columns: number | null): string => {
   return widths === null ? asRecords(table, columns) : aligned(table, widths)
 }
 
-/** What a person reads: texts and tables, each beginning a line. */
+/** The text that a person reads: texts and tables, each beginning a line. */
 export type Text = string | Table | ReadonlyArray<string | Table>
 
-/** The text for a terminal of so many columns, or, for null, as wide as it is. */
+/** The text with its tables laid out for a terminal of so many columns, or, for null, as wide as they are. */
 export const render = (text: Text, width: number | null): string => {
   const columns = width === null ? null : Math.max(width, columnsMin)
   const parts = typeof text === "string" || text instanceof Table ? [text] : text
-  return parts
-    .map((part) => {
-      if (part instanceof Table) return laidOut(part, columns)
-      return columns === null ? part : folded(part, columns)
-    })
-    .join("\n")
+  return parts.map((part) => (part instanceof Table ? laidOut(part, columns) : part)).join("\n")
 }

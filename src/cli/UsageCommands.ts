@@ -188,7 +188,7 @@ const showUsage = command(
     }
     const query = { by, ...given({ email: user, organization, key_id: key, since, until }) }
     const value = yield* askServer((client) => client.usage.usage({ query }))
-    return csv ? { value, text: usageCsv(by, value), isRaw: true } : { value, text: usageText(by, value) }
+    return { value, text: csv ? usageCsv(by, value) : usageText(by, value) }
   })
 ).pipe(
   Command.withExamples([

@@ -1,6 +1,6 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Terminal } from "effect"
+import { Effect } from "effect"
 import { Command } from "effect/cli"
 import { FetchHttpClient } from "effect/http"
 import { parley } from "../../src/cli/Commands.ts"
@@ -10,17 +10,6 @@ import { runWith } from "../admin/AdminServer.ts"
 const nowhere = { PARLEY_URL: "http://127.0.0.1:9", PARLEY_ADMIN_KEY: `parley_admin_${"x".repeat(39)}` }
 
 const cli = (...args: ReadonlyArray<string>) => Effect.provide(runWith(nowhere, args), FetchHttpClient.layer)
-
-/** The same on a terminal of 80 columns. */
-const narrow = (...args: ReadonlyArray<string>) =>
-  runWith(
-    nowhere,
-    args,
-    Layer.effect(
-      Terminal.Terminal,
-      Effect.map(Terminal.Terminal, (terminal) => ({ ...terminal, columns: Effect.succeed(80) }))
-    ).pipe(Layer.provide(NodeServices.layer))
-  ).pipe(Effect.provide(FetchHttpClient.layer))
 
 interface Leaf {
   readonly path: ReadonlyArray<string>
@@ -40,7 +29,7 @@ const wordsOf = (line: string): ReadonlyArray<string> =>
   [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? "")
 
 describe("the help of parley", () => {
-  it.effect("the help has an example for every command, each of which parses as that command", () =>
+  it.effect("has an example for every command, and each example is one of that command that parses", () =>
     Effect.gen(function* () {
       for (const { command, path } of leaves) {
         const { stdout } = yield* cli(...path, "--help")
@@ -60,42 +49,33 @@ describe("the help of parley", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.effect("the help marks what is required, and names the variables that the command reads", () =>
+  it.effect("marks the flags that a command requires", () =>
     Effect.gen(function* () {
       const { code, stderr, stdout } = yield* cli("help", "key", "create")
       assert.deepStrictEqual([code, stderr], [0, ""])
-      assert.match(stdout, /\n {2}parley key create EMAIL --name NAME \[OPTIONS\]\n/)
-      assert.match(stdout, /\n {2}--name NAME +Required\. Name of the key\n/)
-      for (const name of ["PARLEY_URL", "PARLEY_ADMIN_KEY", "PARLEY_ADMIN_KEY_FILE", "PARLEY_DATA_DIR"]) {
-        assert.include(stdout, `\n  ${name} `)
-      }
+      assert.match(stdout, /\n {2}parley key create \[flags\] <email>\n/)
+      assert.match(stdout, /\n {2}--name name +Required\. Name of the key\n/)
+      assert.match(stdout, /\n {2}--expires-in time +Time until/)
       assert.deepStrictEqual(yield* cli("key", "create", "--help"), { code, stderr, stdout })
-      assert.notInclude((yield* cli("key", "generate", "--help")).stdout, "PARLEY_URL")
-      assert.include((yield* cli("file", "adopt-store", "--help")).stdout, "docs/settings.md")
     })
   )
 
-  it.effect("the help is printed by parley alone, and by parley help", () =>
+  it.effect("is printed by parley alone, and by parley help", () =>
     Effect.gen(function* () {
       const alone = yield* cli()
       assert.deepStrictEqual([alone.code, alone.stderr], [0, ""])
-      assert.include(alone.stdout, "\nCOMMANDS\n")
-      assert.deepStrictEqual(yield* cli("help"), alone)
-    })
-  )
-
-  it.effect("the help fits a terminal of 80 columns", () =>
-    Effect.gen(function* () {
-      for (const { path } of [{ path: [] }, { path: ["user"] }, ...leaves]) {
-        const { stdout } = yield* narrow(...path, "--help")
-        for (const line of stdout.split("\n")) assert.isAtMost(line.length, 80, `${path.join(" ")}: ${line}`)
+      assert.include(alone.stdout, "\nSUBCOMMANDS\n")
+      for (const name of ["PARLEY_URL", "PARLEY_ADMIN_KEY", "PARLEY_ADMIN_KEY_FILE", "PARLEY_DATA_DIR"]) {
+        assert.include(alone.stdout, `\n    ${name} `)
       }
+      assert.include(alone.stdout, "docs/settings.md")
+      assert.deepStrictEqual(yield* cli("help"), alone)
     })
   )
 })
 
 describe("an error of parley", () => {
-  it.effect("an error of parley is a JSON document with --json, and a line of text without it", () =>
+  it.effect("is a JSON document with --json, and a line of text without it", () =>
     Effect.gen(function* () {
       const { message } = { message: "No server answers" }
       const failed = yield* cli("user", "list", "--json")
@@ -107,7 +87,7 @@ describe("an error of parley", () => {
   )
 
   it.effect(
-    "an error of parley has exit code 2 for every mistake in the command line, however late it shows",
+    "has exit code 2 for every mistake in the command line, also one that only the whole of it shows",
     () =>
       Effect.gen(function* () {
         for (const args of [
