@@ -67,7 +67,7 @@ mapfile -t environment < <(config 'Env.join("\n")')
 mapfile -t command < <(config 'Cmd.join("\n")')
 health=$(config 'Healthcheck.Test[3]')
 user=$(config 'User.split(":")[0]')
-environment+=(HOST=127.0.0.1 PORT=3999 PARLEY_URL=http://127.0.0.1:3999)
+environment+=(HOST=127.0.0.1 PORT=3999)
 chown "$user:$user" "$data"
 chmod 0700 "$data"
 inside=(setpriv "--reuid=$user" "--regid=$user" --clear-groups --bounding-set=-all --inh-caps=-all --no-new-privs env -i "${environment[@]}")

@@ -1,9 +1,7 @@
 import { networkInterfaces } from "node:os"
-import { NodeServices } from "@effect/platform-node"
 import { Effect, Redacted } from "effect"
 import { HttpServer } from "effect/http"
-import { leaveAddress, reachable, urlOf } from "./admin/AddressFile.ts"
-import { firstAccount, firstKeyNotice, setUpUrl, type StartupKey, startupNotice } from "./admin/Startup.ts"
+import { firstAccount, firstKeyNotice, reachable, urlOf, setUpUrl, type StartupKey, startupNotice } from "./admin/Startup.ts"
 import type { FirstAccount } from "./auth/Onboarding.ts"
 import { databaseElsewhere } from "./postgres/DataDisk.ts"
 import { Router } from "./routing/Router.ts"
@@ -75,12 +73,3 @@ export const announce = Effect.fnUntraced(function* (output: LogOutput) {
   yield* print(notice)
   yield* Effect.forkScoped(warnOfLostOutput(output))
 })
-
-/** Leaves the address of the operator's interface where the command line looks for it. */
-export const leaveOperatorAddress = Effect.gen(function* () {
-  const { dataDir, http } = yield* AppConfig
-  const server = yield* HttpServer.HttpServer
-  const url =
-    http.adminPort === null ? HttpServer.formatAddress(server.address) : urlOf(http.adminHost, http.adminPort)
-  yield* leaveAddress(dataDir, reachable(url), process.pid)
-}).pipe(Effect.provide(NodeServices.layer))

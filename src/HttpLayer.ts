@@ -4,6 +4,7 @@ import { HttpMiddleware, HttpRouter, HttpServer } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { AdminKey, SealingKeyLayer } from "./admin/AdminKey.ts"
 import { AdminRoutes, adminRoutes } from "./admin/AdminRoutes.ts"
+import { serveAtSocket } from "./admin/OperatorSocket.ts"
 import { AnthropicRoutes } from "./anthropic/AnthropicRoutes.ts"
 import { AnthropicApi } from "./api/anthropic/AnthropicApi.ts"
 import { Api } from "./api/Api.ts"
@@ -28,7 +29,7 @@ import { MetricsRoute, MetricsServerLayer, MetricsText } from "./http/Metrics.ts
 import { ProjectsHandlers } from "./http/ProjectsHandlers.ts"
 import { ResponsesHandlers } from "./http/ResponsesHandlers.ts"
 import { routesOf } from "./http/Routes.ts"
-import { adminServerAt, BodySizeLayer, portUnavailable, ServerLayer } from "./http/Server.ts"
+import { adminServerAt, BodySizeLayer, ServerLayer, socketServerAt } from "./http/Server.ts"
 import { EventStreams } from "./http/Sse.ts"
 import {
   ProcessRoutes,
@@ -47,9 +48,8 @@ import { readJobRequest } from "./openai/RequestReading.ts"
 import { Sealing } from "./openai/Sealing.ts"
 import { AppConfig } from "./settings/AppConfig.ts"
 
-/** The operator's interface, and its routes. */
+/** The operator's interface. */
 const OperatorRoutes = AdminRoutes.pipe(Layer.provide([BodyBoundsLayer, ErrorBoundary.EnvelopeLayer]))
-const operatorRoutes = adminRoutes
 
 const usersRoutes = [
   ...[Api, OpenAiApi, AnthropicApi, ConsoleApi].flatMap((api) => routesOf(api)),
@@ -93,37 +93,34 @@ const UsersRoutes = Layer.mergeAll(
 const Routes = Layer.unwrap(
   AppConfig.useSync(({ http }) =>
     http.adminPort === null
-      ? Layer.mergeAll(UsersRoutes, OperatorRoutes, ErrorBoundary.layer([...usersRoutes, ...operatorRoutes]))
+      ? Layer.mergeAll(UsersRoutes, OperatorRoutes, ErrorBoundary.layer([...usersRoutes, ...adminRoutes]))
       : Layer.merge(UsersRoutes, ErrorBoundary.layer(usersRoutes))
   )
 ).pipe(Layer.provide(BodySizeLayer))
 
 const quiet = { disableLogger: true, disableListenLog: true }
 
-const adminUnavailable = portUnavailable(
-  "The operator's interface",
-  "PARLEY_ADMIN_HOST and PARLEY_ADMIN_PORT"
-)
-
-/** What PARLEY_ADMIN_PORT answers, if there is one. It gives nothing on, since each port has a router of its own. */
-const AdminServerLayer = Layer.effectDiscard(
+/** Serves the operator's interface on a server of its own. It provides nothing, since each server has a router of its own. */
+const serveOperator = <E, R>(server: Layer.Layer<HttpServer.HttpServer, E, R>) =>
   Effect.gen(function* () {
-    const { adminPort } = (yield* AppConfig).http
-    if (adminPort === null) return
     // Links for browsers lead to the port of the web application.
     const usersServer = Layer.succeed(HttpServer.HttpServer, yield* HttpServer.HttpServer)
     const routes = Layer.mergeAll(
       OperatorRoutes.pipe(Layer.provide(usersServer)),
       ProcessRoutes,
-      ErrorBoundary.layer([...operatorRoutes, ...processRoutes])
+      ErrorBoundary.layer([...adminRoutes, ...processRoutes])
     ).pipe(Layer.provide(BodySizeLayer))
-    yield* HttpRouter.serve(routes, quiet).pipe(
-      Layer.provide(adminServerAt(adminPort)),
-      Layer.build,
-      Effect.catchTag("ServeError", (error) => Effect.fail(adminUnavailable(error)))
-    )
+    yield* HttpRouter.serve(routes, quiet).pipe(Layer.provide(server), Layer.fresh, Layer.build)
   })
-)
+
+/** The operator's interface on PARLEY_ADMIN_PORT, if there is one, and for the command line in the data directory. */
+const OperatorServersLayer = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const { dataDir, http } = yield* AppConfig
+    if (http.adminPort !== null) yield* serveOperator(adminServerAt(http.adminPort))
+    yield* serveAtSocket(dataDir, (path) => serveOperator(socketServerAt(path)))
+  })
+).pipe(Layer.provide(NodeServices.layer))
 
 /** ErrorBoundary makes the spans of the requests, which last as long as their streams, and hold no header and no query. */
 const UntracedServerLayer = Layer.succeed(HttpMiddleware.TracerDisabledWhen, () => true)
@@ -148,7 +145,7 @@ const AdminKeyLayer = AdminKey.layer.pipe(Layer.provide(NodeServices.layer))
 /** The interfaces in front of the answers. The port is opened last. */
 export const HttpLayer = HttpRouter.serve(Routes, quiet).pipe(
   Layer.provide(BackgroundResponses.layer.pipe(Layer.provide(JobRequestsLayer))),
-  Layer.provideMerge(AdminServerLayer),
+  Layer.provideMerge(OperatorServersLayer),
   Layer.provideMerge(ServerLayer),
   Layer.provideMerge(MetricsServerLayer),
   Layer.provide([

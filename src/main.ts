@@ -1,7 +1,7 @@
 import { NodeRuntime } from "@effect/platform-node"
 import { Effect, Layer } from "effect"
 import { checkedSettings } from "./admin/CheckedSettings.ts"
-import { announce, leaveOperatorAddress } from "./Announcement.ts"
+import { announce } from "./Announcement.ts"
 import { AppLayer } from "./App.ts"
 import { Drain } from "./http/Drain.ts"
 import { isRoot, rootText } from "./postgres/PostgresHome.ts"
@@ -38,7 +38,6 @@ const warn = Effect.gen(function* () {
 const program = Effect.gen(function* () {
   const drain = yield* Drain
   yield* reloadAtHangup
-  yield* leaveOperatorAddress
   yield* announce(output)
   // A signal interrupts this fiber: the server still answers while it drains, and is closed afterwards. Ctrl+C waits for no proxy.
   yield* Effect.never.pipe(Effect.onInterrupt(() => drain.shutdown({ atOnce: isInterruptedByHand() })))

@@ -1,20 +1,9 @@
-import {
-  Context,
-  Effect,
-  FileSystem,
-  Layer,
-  type Option,
-  Path,
-  type PlatformError,
-  Redacted,
-  Schema
-} from "effect"
+import { Context, Effect, FileSystem, Layer, Path, type PlatformError, Redacted, Schema } from "effect"
 import { Digest, Mac, SecureRandom } from "effect/crypto"
 import * as KeyToken from "../auth/KeyToken.ts"
 import { SealingKey } from "../auth/SealingKey.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { adminKey } from "../settings/TextCodec.ts"
-import { nameOf, proofOf } from "./KeyProof.ts"
 
 /** The file of the data directory that holds the operator's key. */
 export const adminKeyFileName = "admin.key"
@@ -111,8 +100,6 @@ export class AdminKey extends Context.Service<
   {
     /** Takes the same time for any presented key. */
     readonly matches: (presented: Redacted.Redacted) => Effect.Effect<boolean>
-    /** Shows that this is the installation of the key, if that has the name; see KeyProof. */
-    readonly prove: (challenge: string, name: string) => Effect.Effect<Option.Option<string>>
     /** A key for what clients keep for the service, which does not reveal this one. */
     readonly sealingKey: SealingKey["Service"]
     /** Where the key is kept; null when the settings give it. */
@@ -124,7 +111,7 @@ export class AdminKey extends Context.Service<
     Effect.gen(function* () {
       const { auth, dataDir } = yield* AppConfig
       const path = yield* Path.Path
-      const services = yield* Effect.context<Digest.Digest | Mac.Mac>()
+      const services = yield* Effect.context<Digest.Digest>()
       const file = auth.adminKey === null ? path.join(dataDir, adminKeyFileName) : null
       const key = auth.adminKey ?? (yield* keyInFile(path.join(dataDir, adminKeyFileName)))
       const expected = yield* KeyToken.hash(key)
@@ -132,10 +119,6 @@ export class AdminKey extends Context.Service<
       return AdminKey.of({
         file,
         sealingKey,
-        prove: (challenge, name) =>
-          name === nameOf(expected)
-            ? Effect.asSome(Effect.provideContext(proofOf(expected, challenge), services))
-            : Effect.succeedNone,
         // The hashes have one length and reveal nothing of the key.
         matches: (presented) =>
           KeyToken.hash(presented).pipe(

@@ -1,4 +1,4 @@
-import { Effect, Layer, Option, Result } from "effect"
+import { Effect, Layer, Result } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApi, HttpApiBuilder, type HttpApiGroup, HttpApiSecurity } from "effect/http-api"
 import { AdminKeys } from "../auth/AdminKeys.ts"
@@ -6,7 +6,7 @@ import { ClientAddress } from "../auth/ClientAddress.ts"
 import { CurrentActor } from "../domain/Actor.ts"
 import { AdminKeyRejected } from "../domain/Errors.ts"
 import { authorizationHeader } from "../http/Authentication.ts"
-import { enveloped, logFailure, respondTo } from "../http/ErrorBoundary.ts"
+import { logFailure, respondTo } from "../http/ErrorBoundary.ts"
 import { routesOf } from "../http/Routes.ts"
 import { accountsHandlers, policyHandlers } from "./AdminAccountsHandlers.ts"
 import { AdminApi, type AdminGroups, Administration, cliProduct } from "./AdminApi.ts"
@@ -19,8 +19,6 @@ import { peopleHandlers } from "./AdminPeopleHandlers.ts"
 import { projectsHandlers } from "./AdminProjectsHandlers.ts"
 import { serverHandlers } from "./AdminServerHandlers.ts"
 import { usageHandlers } from "./AdminUsageHandlers.ts"
-import { hashBeginning, proofOf } from "./KeyProof.ts"
-import { ProofApi } from "./ProofApi.ts"
 
 const bearerKey = HttpApiBuilder.securityDecode(HttpApiSecurity.bearer)
 
@@ -83,33 +81,10 @@ export const administrationHandlers = <Id extends string, Groups extends HttpApi
   )
 }
 
-const proofHandlers = HttpApiBuilder.group(
-  ProofApi,
-  "proof",
-  Effect.fnUntraced(function* (handlers) {
-    const adminKey = yield* AdminKey
-    const adminKeys = yield* AdminKeys
-    return handlers.handle(
-      "prove",
-      Effect.fnUntraced(function* ({ query: { challenge, key } }) {
-        // This one is known without a database.
-        const own = yield* adminKey.prove(challenge, key)
-        if (Option.isSome(own)) return { proofs: [own.value] }
-        const hashes = yield* adminKeys.hashesWith(hashBeginning(key))
-        return { proofs: yield* Effect.forEach(hashes, (hash) => proofOf(hash, challenge)) }
-      }, enveloped)
-    )
-  })
-)
-
 /** The operator's interface, under /admin. */
-export const AdminRoutes = Layer.merge(
-  HttpApiBuilder.layer(AdminApi).pipe(
-    Layer.provide(administrationHandlers(AdminApi)),
-    Layer.provide(AdminKeyLayer)
-  ),
-  HttpApiBuilder.layer(ProofApi).pipe(Layer.provide(proofHandlers))
+export const AdminRoutes = HttpApiBuilder.layer(AdminApi).pipe(
+  Layer.provide(administrationHandlers(AdminApi)),
+  Layer.provide(AdminKeyLayer)
 )
 
-/** The routes of that. */
-export const adminRoutes = [...routesOf(AdminApi), ...routesOf(ProofApi)]
+export const adminRoutes = routesOf(AdminApi)

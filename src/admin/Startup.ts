@@ -130,6 +130,14 @@ const setUp = ({ setUpUrl }: Startup): ReadonlyArray<string> =>
         ""
       ]
 
+/** The address of a service that listens on all networks isn't one to connect to; the loopback of its family is. */
+export const reachable = (url: string): string =>
+  url.replace(/^http:\/\/0\.0\.0\.0:/, "http://127.0.0.1:").replace(/^http:\/\/\[::\]:/, "http://[::1]:")
+
+/** An address of IPv6 stands in brackets. */
+export const urlOf = (host: string, port: number): string =>
+  `http://${host.includes(":") ? `[${host}]` : host}:${port}`
+
 /** Columns of the output; longer texts are folded between words. */
 const columnsMax = 100
 

@@ -43,11 +43,6 @@ const RecordRow = Schema.Struct(recordFields)
 /** An operator's key as it is stored, without the key itself. */
 export type AdminKeyRecord = typeof RecordRow.Type
 
-const HashRow = Schema.Struct({ hash: Schema.Uint8Array })
-
-/** Valid keys whose hashes begin alike; more than one is chance. */
-const alikeMax = 4
-
 const FoundRow = Schema.Struct({ id: AdminKeyId, name: Schema.String, isUsedLately: Schema.Boolean })
 
 /** An operator, by the name of its key. */
@@ -70,10 +65,6 @@ export class AdminKeys extends Context.Service<
     readonly authenticate: (
       presented: Redacted.Redacted
     ) => Effect.Effect<Operator, AdminKeyRejected | ServerBusy | DatabaseUnavailable>
-    /** The hashes of the valid keys whose hash begins so. */
-    readonly hashesWith: (
-      beginning: Uint8Array
-    ) => Effect.Effect<ReadonlyArray<Uint8Array>, ServerBusy | DatabaseUnavailable>
     /** The key is returned here and never again. No other key that isn't revoked may have the name, in whatever case. */
     readonly create: (
       name: string,
@@ -119,18 +110,6 @@ export class AdminKeys extends Context.Service<
           SELECT id, name, coalesce(last_used_at > now() - make_interval(secs => ${lastUseSeconds}), false)
             AS is_used_lately
           FROM admin_keys WHERE hash = ${hash} AND ${isValid}`.pipe(rowAs(FoundRow), orUnavailable, bounded)
-
-      const hashesWith = Effect.fn("AdminKeys.hashesWith")((beginning: Uint8Array) =>
-        sql`
-          SELECT hash FROM admin_keys
-          WHERE substring(hash FROM 1 FOR ${beginning.length}) = ${beginning} AND ${isValid}
-          ORDER BY id LIMIT ${alikeMax}`.pipe(
-          rowsAs(HashRow),
-          Effect.map((rows) => rows.map(({ hash }) => hash)),
-          orUnavailable,
-          bounded
-        )
-      )
 
       /** A database that takes no writes, or fails now, is no reason to refuse the key. */
       const recordUse = (id: AdminKeyId) =>
@@ -187,7 +166,7 @@ export class AdminKeys extends Context.Service<
         return revoked ?? (yield* new AdminKeyNotFound())
       }, orUnavailable)
 
-      return AdminKeys.of({ authenticate, hashesWith, create, list, revoke })
+      return AdminKeys.of({ authenticate, create, list, revoke })
     })
   )
 }

@@ -1,23 +1,12 @@
-import { NodeCrypto } from "@effect/platform-node"
-import { Context, Duration, Effect, Ref, Schema } from "effect"
-import { SecureRandom } from "effect/crypto"
-import { Hex } from "effect/encoding"
+import { NodeHttpClient } from "@effect/platform-node"
+import undici from "@effect/platform-node/Undici"
+import { Duration, Effect, Schema } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientError, HttpClientRequest } from "effect/http"
 import { HttpApiClient } from "effect/http-api"
 import { AdminApi, cliProduct } from "../admin/AdminApi.ts"
-import { challengeBytes, isProof, nameOf, proofOf } from "../admin/KeyProof.ts"
-import { ProofApi } from "../admin/ProofApi.ts"
-import * as KeyToken from "../auth/KeyToken.ts"
 import { thisBuild } from "../settings/Build.ts"
 import { CliFailure } from "./CommandLine.ts"
-import {
-  findAddress,
-  findKey,
-  type FoundAddress,
-  type FoundKey,
-  noAnswer,
-  serverUrl
-} from "./ServerAddress.ts"
+import { findKey, findServer, type FoundServer, noAnswer } from "./ServerAddress.ts"
 import { printable } from "./Table.ts"
 
 /** No request but an upload takes longer. */
@@ -34,104 +23,78 @@ const unansweredTags: ReadonlySet<string> = new Set(["TransportError", "EncodeEr
 /** Paths that are part of the service; PARLEY_URL must not end in one. */
 const innerPath = /\/(v1|openai\/v1|admin|console|docs)\/?$/
 
-const noParley = ({ url }: FoundAddress, status: number | undefined): CliFailure => {
-  const [path] = innerPath.exec(url) ?? []
+const noParley = ({ place }: FoundServer, status: number | undefined): CliFailure => {
+  const [path] = innerPath.exec(place) ?? []
   return new CliFailure({
     code: "no_parley",
     message:
       path === undefined
-        ? `What answers at ${url} is no parley of this version${status === undefined ? "" : ` (status ${status})`}.`
-        : `PARLEY_URL must be the address of the server, without ${path}: ${url.slice(0, -path.length)}`
+        ? `What answers at ${place} is no parley of this version${status === undefined ? "" : ` (status ${status})`}.`
+        : `PARLEY_URL must be the address of the server, without ${path}: ${place.slice(0, -path.length)}`
   })
 }
 
-/** What it means that no answer came, if not that the server isn't there. */
-type Unanswered = (url: string) => CliFailure
+/** Says why no answer came, if not because the server isn't there. */
+type Unanswered = (place: string) => CliFailure
 
 /** What went wrong between here and the server, as the person at the terminal can act on it. */
 const explain =
-  (address: FoundAddress, from: string, unanswered: Unanswered | null) =>
+  (server: FoundServer, from: string, unanswered: Unanswered | null) =>
   (error: unknown): CliFailure => {
-    const { url } = address
+    const { place } = server
     if (isRefusal(error)) {
       const { code, message } = error.error
-      if (code === "route_not_found") return noParley(address, undefined)
+      if (code === "route_not_found") return noParley(server, undefined)
       return new CliFailure({
         code,
         message:
-          code === "invalid_admin_key" ? `The server at ${url} refuses the admin key of ${from}.` : message
+          code === "invalid_admin_key" ? `The server at ${place} refuses the admin key of ${from}.` : message
       })
     }
     if (HttpClientError.isHttpClientError(error) && unansweredTags.has(error.reason._tag)) {
-      return unanswered === null ? noAnswer(address, error) : unanswered(url)
+      return unanswered === null ? noAnswer(server, error) : unanswered(place)
     }
-    return noParley(address, HttpClientError.isHttpClientError(error) ? error.response?.status : undefined)
+    return noParley(server, HttpClientError.isHttpClientError(error) ? error.response?.status : undefined)
   }
-
-/** Whether this run of the command line has seen that the server has its admin key. */
-export class Proven extends Context.Service<Proven, Ref.Ref<boolean>>()("parley/cli/Proven") {
-  static readonly make = Ref.make(false)
-}
 
 const signed = HttpClientRequest.setHeader("user-agent", `${cliProduct}/${thisBuild.version}`)
 
 /** Whatever sits at an address, no request goes elsewhere. */
 const withoutRedirects = Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" })
 
-/** Fails unless the server has the key, which is not sent for that. */
-const prove = Effect.fnUntraced(function* (address: FoundAddress, { from, key }: FoundKey) {
-  const random = yield* SecureRandom.SecureRandom
-  const challenge = Hex.encode(yield* random.randomBytes(challengeBytes))
-  const client = yield* HttpApiClient.make(ProofApi, {
-    baseUrl: address.url,
-    transformClient: HttpClient.mapRequest(signed)
-  })
-  const hash = yield* KeyToken.hash(key)
-  const { proofs } = yield* client.proof
-    .prove({ query: { challenge, key: nameOf(hash) } })
-    .pipe(withoutRedirects, Effect.mapError(explain(address, from, null)))
-  const expected = yield* proofOf(hash, challenge)
-  if (proofs.some((proof) => isProof(proof, expected))) return
-  return yield* new CliFailure({
-    code: "other_installation",
-    message:
-      `The server at ${address.url} does not have the admin key of ${from}, which was not sent: it is the server of ` +
-      "another installation, or the key was revoked or has expired. To use a key with a server, set both PARLEY_URL and PARLEY_ADMIN_KEY."
-  })
-}, Effect.provide(NodeCrypto.layer))
+/** The client of a Unix socket, or the one that is there. A socket has no connection that outlives an answer. */
+const clientOf = ({ socket: socketPath }: FoundServer) =>
+  socketPath === null
+    ? HttpClient.HttpClient
+    : Effect.suspend(() =>
+        NodeHttpClient.makeUndici.pipe(
+          Effect.provideService(
+            NodeHttpClient.Dispatcher,
+            new undici.Agent({ connect: { socketPath }, pipelining: 0 })
+          )
+        )
+      )
 
-/**
- * Asks the server one thing, however long it takes. `unanswered` says what it means that no answer came. A key or an address
- * that the operator didn't name is used only after the server has proved that it has the key.
- */
+/** Asks the server one thing, however long it takes. `unanswered` says why no answer came. */
 export const askWithoutLimit = Effect.fnUntraced(function* <A, E>(
   question: (client: Client) => Effect.Effect<A, E>,
   unanswered: Unanswered | null
 ) {
-  const address = yield* findAddress
-  const found = yield* findKey
-  const proven = yield* Proven
-  const isNamed = address.by === "PARLEY_URL" && found.isNamed
-  if (!isNamed && !(yield* Ref.get(proven))) {
-    yield* prove(address, found)
-    yield* Ref.set(proven, true)
-  }
-  const client = yield* HttpApiClient.make(AdminApi, {
-    baseUrl: address.url,
-    transformClient: HttpClient.mapRequest((request) =>
-      signed(HttpClientRequest.bearerToken(request, found.key))
+  const server = yield* findServer
+  const { from, key } = yield* findKey(server)
+  const client = yield* HttpApiClient.makeWith(AdminApi, {
+    baseUrl: server.url,
+    httpClient: HttpClient.mapRequest(yield* clientOf(server), (request) =>
+      signed(HttpClientRequest.bearerToken(request, key))
     )
   })
-  return yield* question(client).pipe(
-    withoutRedirects,
-    Effect.mapError(explain(address, found.from, unanswered))
-  )
+  return yield* question(client).pipe(withoutRedirects, Effect.mapError(explain(server, from, unanswered)))
 })
 
 /** Fails when it took that long. */
 export const tooLong = Effect.fnUntraced(function* (what: string, seconds: number) {
-  const url = yield* serverUrl
-  return yield* new CliFailure({ message: `The server at ${url} ${what} ${seconds} seconds.` })
+  const { place } = yield* findServer
+  return yield* new CliFailure({ message: `The server at ${place} ${what} ${seconds} seconds.` })
 })
 
 const askOnce = <A, E>(question: (client: Client) => Effect.Effect<A, E>) =>

@@ -1,8 +1,6 @@
-import { Effect } from "effect"
 import { Command } from "effect/cli"
 import { buildText, thisBuild } from "../settings/Build.ts"
 import { licenseCommand, organizationCommand, planCommand, userCommand } from "./AccountCommands.ts"
-import { Proven } from "./AdminClient.ts"
 import { adminKeyCommand } from "./AdminKeyCommands.ts"
 import { auditCommand } from "./AuditCommands.ts"
 import { backupCommand, restoreCommand } from "./BackupCommands.ts"
@@ -65,7 +63,5 @@ const withoutHelpCommand = ([first, ...others]: ReadonlyArray<string>): Readonly
 export const runCli = (args: ReadonlyArray<string>) =>
   exitCodeOf(
     { name: "parley", json: args.includes("--json") },
-    Command.runWith(parley, { version: buildText(thisBuild) })(withoutHelpCommand(args)).pipe(
-      Effect.provideServiceEffect(Proven, Proven.make)
-    )
+    Command.runWith(parley, { version: buildText(thisBuild) })(withoutHelpCommand(args))
   )

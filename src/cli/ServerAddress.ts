@@ -1,14 +1,12 @@
 import { Effect, FileSystem, Option, Path, type PlatformError, Redacted, Schema } from "effect"
-import { addressFileName, readAddress } from "../admin/AddressFile.ts"
 import { adminKeyFileName, readAdminKey } from "../admin/AdminKey.ts"
+import { socketIn } from "../admin/OperatorSocket.ts"
 import { variable } from "../settings/Setting.ts"
 import { settingsTable } from "../settings/SettingsTable.ts"
 import { allowedOf, httpUrl } from "../settings/TextCodec.ts"
 import { CliFailure } from "./CommandLine.ts"
 
-/** Where the command line finds the server and the key. What the operator names comes before what is found. */
-
-const defaultPort = settingsTable.http.port.default
+/** How the command line finds the server and the key. What the operator names comes before what is found. */
 
 const dataDirectory = Effect.gen(function* () {
   const { name, parse } = settingsTable.service.dataDir
@@ -17,35 +15,28 @@ const dataDirectory = Effect.gen(function* () {
   return yield* new CliFailure({ message: `${name} must be a path.` })
 })
 
-/** An address, and what named it: the operator, a running service, or the defaults. */
-export interface FoundAddress {
+/** The server that a command asks: the one in PARLEY_URL, or the one that runs on the data directory. */
+export interface FoundServer {
   readonly url: string
-  readonly by: "PARLEY_URL" | "file" | "default"
+  /** The path of the Unix socket of the data directory; null for a server that PARLEY_URL names. */
+  readonly socket: string | null
+  /** The address as messages show it. */
+  readonly place: string
 }
 
-/**
- * The address of the operator's interface: PARLEY_URL, or what the service of the data directory says of itself, or this machine
- * and the port that a server started here would take.
- */
-export const findAddress: Effect.Effect<FoundAddress, CliFailure, FileSystem.FileSystem | Path.Path> =
-  Effect.gen(function* () {
-    const given = yield* variable("PARLEY_URL")
-    if (given !== undefined) {
-      const address = Schema.decodeOption(httpUrl)(given)
-      if (Option.isSome(address)) return { url: address.value, by: "PARLEY_URL" as const }
-      return yield* new CliFailure({
-        code: "usage",
-        message: `PARLEY_URL must be ${allowedOf(httpUrl)}, such as http://127.0.0.1:3000.`
-      })
-    }
-    const running = yield* readAddress(yield* dataDirectory)
-    if (Option.isSome(running)) return { url: running.value.url, by: "file" as const }
-    const port = (yield* variable(settingsTable.http.adminPort.name)) ?? (yield* variable("PORT")) ?? "0"
-    return { url: `http://127.0.0.1:${port === "0" ? defaultPort : port}`, by: "default" as const }
+export const findServer: Effect.Effect<FoundServer, CliFailure, Path.Path> = Effect.gen(function* () {
+  const given = yield* variable("PARLEY_URL")
+  if (given === undefined) {
+    const socket = yield* socketIn(yield* dataDirectory)
+    return { url: "http://localhost", socket, place: socket }
+  }
+  const address = Schema.decodeOption(httpUrl)(given)
+  if (Option.isSome(address)) return { url: address.value, socket: null, place: address.value }
+  return yield* new CliFailure({
+    code: "usage",
+    message: `PARLEY_URL must be ${allowedOf(httpUrl)}, such as http://127.0.0.1:3000.`
   })
-
-/** The address alone. */
-export const serverUrl = Effect.map(findAddress, ({ url }) => url)
+})
 
 const unreadable = (file: string) => (error: PlatformError.PlatformError) =>
   new CliFailure({
@@ -55,41 +46,36 @@ const unreadable = (file: string) => (error: PlatformError.PlatformError) =>
         : `The admin key in ${file} can't be read (${error.reason._tag}). Run this as the user who started the server, or set PARLEY_ADMIN_KEY.`
   })
 
-/** The key, where it comes from, and whether the operator named that. */
-export interface FoundKey {
+/** A key, and the name of its place. */
+interface FoundKey {
   readonly key: Redacted.Redacted
   readonly from: string
-  readonly isNamed: boolean
 }
 
-export const findKey: Effect.Effect<FoundKey, CliFailure, FileSystem.FileSystem | Path.Path> = Effect.gen(
-  function* () {
+/** The key that the operator names. The key of the data directory is for the server of that directory alone. */
+export const findKey = ({
+  socket
+}: FoundServer): Effect.Effect<FoundKey, CliFailure, FileSystem.FileSystem | Path.Path> =>
+  Effect.gen(function* () {
     const given = yield* variable("PARLEY_ADMIN_KEY")
-    if (given !== undefined) return { key: Redacted.make(given), from: "PARLEY_ADMIN_KEY", isNamed: true }
+    if (given !== undefined) return { key: Redacted.make(given), from: "PARLEY_ADMIN_KEY" }
     const path = yield* Path.Path
     const named = yield* variable("PARLEY_ADMIN_KEY_FILE")
     const file = named ?? path.join(yield* dataDirectory, adminKeyFileName)
+    if (named === undefined && socket === null) {
+      return yield* new CliFailure({
+        code: "usage",
+        message: `PARLEY_URL names a server, so its key must be named, too: set PARLEY_ADMIN_KEY, or PARLEY_ADMIN_KEY_FILE, such as PARLEY_ADMIN_KEY_FILE=${file}. Without PARLEY_URL, the server that runs on the data directory is asked.`
+      })
+    }
     const key = yield* readAdminKey(file).pipe(
       Effect.catchTags({
         PlatformError: (error) => unreadable(file)(error),
         AdminKeyUnusable: ({ message }) => new CliFailure({ message })
       })
     )
-    return { key, from: file, isNamed: named !== undefined }
-  }
-)
-
-/** Where to go on when nobody answers. */
-const remedyOf = ({ by }: FoundAddress): string => {
-  switch (by) {
-    case "PARLEY_URL":
-      return "Start the server with `npm start`, or set PARLEY_URL to where it is."
-    case "file":
-      return `${addressFileName} in the data directory names that address, but the server that wrote it is gone. Start it with \`npm start\`.`
-    case "default":
-      return "Start it with `npm start`, run this where it was started, or set PARLEY_URL to where it is."
-  }
-}
+    return { key, from: file }
+  })
 
 const causesMax = 5
 
@@ -116,34 +102,38 @@ const isPlainHttp = isOneOf("EPROTO", "ERR_SSL_WRONG_VERSION_NUMBER", "ERR_SSL_P
 const isNotHttp = isOneOf("HPE_INVALID_CONSTANT", "UND_ERR_SOCKET", "ECONNRESET")
 const isCertificate = (code: string): boolean => /CERT|SIGNATURE|ISSUER|SELF_SIGNED/.test(code)
 
-/** Why no answer came from the server, and what to do about it. */
-export const noAnswer = (address: FoundAddress, error: unknown): CliFailure => {
-  const { url } = address
-  const code = codeOf(error)
-  const failure = (what: string) => new CliFailure({ code: "no_answer", message: what })
-  if (isUnknownHost(code)) {
-    return failure(`There is no host ${new URL(url).hostname} (${code}). Check PARLEY_URL.`)
+/** The reason why the server of the data directory can't be asked. */
+const noServerOf = (socket: string, code: string): string => {
+  if (code === "EACCES") {
+    return `Only the account of the server may open ${socket}. Run this as that user, or name the server in PARLEY_URL and a key in PARLEY_ADMIN_KEY.`
   }
+  const why = code === "" || code === "ENOENT" || code === "ECONNREFUSED" ? "" : ` (${code})`
+  return `No server answers at ${socket}${why}. Start it with \`npm start\`, run this where it was started, or set PARLEY_DATA_DIR; for a server elsewhere, set PARLEY_URL and PARLEY_ADMIN_KEY.`
+}
+
+const noServerAt = (url: string, code: string): string => {
+  if (isUnknownHost(code)) return `There is no host ${new URL(url).hostname} (${code}). Check PARLEY_URL.`
   if (isCertificate(code)) {
-    return failure(
-      `The certificate of ${url} is not trusted (${code}). For a certificate of your own, name its authority in NODE_EXTRA_CA_CERTS.`
-    )
+    return `The certificate of ${url} is not trusted (${code}). For a certificate of your own, name its authority in NODE_EXTRA_CA_CERTS.`
   }
   if (isPlainHttp(code)) {
-    return failure(
-      `The server at ${url} speaks no TLS (${code}). Perhaps PARLEY_URL must begin with http://.`
-    )
+    return `The server at ${url} speaks no TLS (${code}). Perhaps PARLEY_URL must begin with http://.`
   }
   if (isUnreachable(code)) {
-    return failure(
-      `${url} can't be reached from here (${code}). Check PARLEY_URL, the network and the firewall.`
-    )
+    return `${url} can't be reached from here (${code}). Check PARLEY_URL, the network and the firewall.`
   }
   if (isNotHttp(code)) {
-    return failure(
-      `What listens at ${url} closed the connection or speaks no HTTP (${code}). Perhaps PARLEY_URL must begin with https://.`
-    )
+    return `What listens at ${url} closed the connection or speaks no HTTP (${code}). Perhaps PARLEY_URL must begin with https://.`
   }
   const why = code === "" || code === "ECONNREFUSED" ? "" : ` (${code})`
-  return failure(`No server answers at ${url}${why}. ${remedyOf(address)}`)
+  return `No server answers at ${url}${why}. Start the server with \`npm start\`, or set PARLEY_URL to where it is.`
+}
+
+/** Why no answer came from the server, and what to do about it. */
+export const noAnswer = ({ socket, url }: FoundServer, error: unknown): CliFailure => {
+  const code = codeOf(error)
+  return new CliFailure({
+    code: "no_answer",
+    message: socket === null ? noServerAt(url, code) : noServerOf(socket, code)
+  })
 }

@@ -17,7 +17,7 @@ import { askServer } from "./AdminClient.ts"
 import * as Parameter from "./CliParameters.ts"
 import { CliFailure, command, given, group } from "./CommandLine.ts"
 import { listed } from "./Output.ts"
-import { serverUrl } from "./ServerAddress.ts"
+import { findServer } from "./ServerAddress.ts"
 import { printable, type Table, type Text } from "./Table.ts"
 
 const latencyText = (health: ModelHealth | null): string =>
@@ -209,8 +209,8 @@ export const configCommand = group("config", "Settings", [printConfig, reloadCon
 
 const serverChecks = askServer((client) => client.server.doctor()).pipe(
   Effect.flatMap(({ checks }) =>
-    Effect.map(serverUrl, (url): ReadonlyArray<Check> => [
-      { name: "server", status: "ok", detail: `It answers at ${url}.` },
+    Effect.map(findServer, ({ place }): ReadonlyArray<Check> => [
+      { name: "server", status: "ok", detail: `It answers at ${place}.` },
       ...checks
     ])
   ),

@@ -80,8 +80,8 @@ export const upload = Effect.fnUntraced(function* (
     }
     return yield* tooLong("accepted no data and sent no answer for", stallSeconds)
   })
-  const unanswered = (url: string) =>
-    bodyFailure ?? new CliFailure({ message: `The connection to the server at ${url} broke. Try again.` })
+  const unanswered = (place: string) =>
+    bodyFailure ?? new CliFailure({ message: `The connection to the server at ${place} broke. Try again.` })
   const query = { ...about, filename: file.name }
   return yield* Effect.raceFirst(
     askWithoutLimit(({ files }) => files.upload({ query, payload }), unanswered),

@@ -183,7 +183,10 @@ export const portUnavailable =
         `${settings} say where to listen for that.`
     })
 
-const serverAt = Effect.fnUntraced(function* (host: string, port: number, upgradePath: string | null) {
+/** A host and a port, or the path of a Unix socket. */
+type ListenAt = { readonly host: string; readonly port: number } | { readonly path: string }
+
+const serverAt = Effect.fnUntraced(function* (at: ListenAt, upgradePath: string | null) {
   const { files, http } = yield* AppConfig
   const server = yield* makeNodeServer({
     maxHeaderSize: headerBytesMax,
@@ -201,21 +204,29 @@ const serverAt = Effect.fnUntraced(function* (host: string, port: number, upgrad
   yield* watchConnections(server, { checkSeconds, stallSeconds: http.writeStallSeconds })
   yield* (yield* Drain).closes(server)
   return NodeHttpServer.layer(() => server, {
-    host,
-    port,
+    ...at,
     websocket: { maxPayload: profileBytesMax(http) },
     gracefulShutdownTimeout: Duration.seconds(closeSeconds)
   })
 })
 
-/** Where users are served. */
+/** The server for users. */
 export const ServerLayer = Layer.unwrap(
-  AppConfig.use(({ http }) => serverAt(http.host, http.port, webSocketPath))
+  AppConfig.use(({ http }) => serverAt({ host: http.host, port: http.port }, webSocketPath))
 )
 
-/** Where the operator is served apart from users. */
+/** The server for the operator on a port of its own. */
 export const adminServerAt = (port: number) =>
-  Layer.unwrap(AppConfig.use(({ http }) => serverAt(http.adminHost, port, null)))
+  Layer.unwrap(AppConfig.use(({ http }) => serverAt({ host: http.adminHost, port }, null))).pipe(
+    Layer.catchTag("ServeError", (error) =>
+      Layer.effectContext(
+        portUnavailable("The operator's interface", "PARLEY_ADMIN_HOST and PARLEY_ADMIN_PORT")(error)
+      )
+    )
+  )
+
+/** Serves the operator at a Unix socket. */
+export const socketServerAt = (path: string) => Layer.unwrap(serverAt({ path }, null))
 
 /** Limits every body that is read whole. */
 export const BodySizeLayer = Layer.unwrap(

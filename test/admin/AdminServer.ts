@@ -112,7 +112,7 @@ export const clientWith = Effect.fnUntraced(function* (key?: Redacted.Redacted) 
   })
 })
 
-/** A service that runs in the current directory has noted its address and its key in the default one. */
+/** A service that runs in the current directory has its socket and its key in the default one. */
 const noDataDirectory = { PARLEY_DATA_DIR: "/nonexistent/parley" }
 
 /** Runs one command line in this process, in an environment of its own, with some services of it replaced. */
@@ -130,10 +130,16 @@ export const runWith = Effect.fnUntraced(function* (
   )
 }, Effect.provide(NodeServices.layer))
 
-/** Runs one command line as the operator beside the server would. */
+/** Names the server and its key, as an operator elsewhere does. */
+export const operatorOf = ({ dataDir, url }: AdminServer["Service"]) => ({
+  PARLEY_URL: url,
+  PARLEY_ADMIN_KEY_FILE: `${dataDir}/${adminKeyFileName}`,
+  PARLEY_DATA_DIR: dataDir
+})
+
+/** Runs one command line as the operator of the server would. */
 export const run = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
-  const { dataDir, url } = yield* AdminServer
-  return yield* runWith({ PARLEY_URL: url, PARLEY_DATA_DIR: dataDir }, args)
+  return yield* runWith(operatorOf(yield* AdminServer), args)
 })
 
 /** The same with some services replaced. */
@@ -141,6 +147,5 @@ export const runReplacing = Effect.fnUntraced(function* (
   replaced: Layer.Layer<never, never, FileSystem.FileSystem>,
   ...args: ReadonlyArray<string>
 ) {
-  const { dataDir, url } = yield* AdminServer
-  return yield* runWith({ PARLEY_URL: url, PARLEY_DATA_DIR: dataDir }, args, replaced)
+  return yield* runWith(operatorOf(yield* AdminServer), args, replaced)
 })

@@ -10,7 +10,7 @@ import { expirySecondsMax } from "../../src/admin/AdminKeysApi.ts"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
 import * as KeyToken from "../../src/auth/KeyToken.ts"
 import { parseDuration } from "../../src/cli/KeyCommands.ts"
-import { AdminServer, modelServerKey, run, runWith } from "../admin/AdminServer.ts"
+import { AdminServer, modelServerKey, operatorOf, run, runWith } from "../admin/AdminServer.ts"
 import type { Ran } from "../support/captured.ts"
 import { childEnvironment } from "../support/childEnvironment.ts"
 import { serveOnLoopback } from "../support/serveOnLoopback.ts"
@@ -61,7 +61,7 @@ const refused = (ran: Ran, message: RegExp) => {
 }
 
 layer(AdminServer.layer, { excludeTestServices: true })("parley beside its server", (it) => {
-  it.effect("parley creates an organization, a user and keys, and revokes a key", () =>
+  it.effect("creates an organization, a user and keys, and revokes a key", () =>
     Effect.gen(function* () {
       const apiKeys = yield* ApiKeys
       const organization = document(MadeOrganization)(
@@ -103,7 +103,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley beside its serve
     })
   )
 
-  it.effect("parley sets the limits of a key, and lists them with what is used", () =>
+  it.effect("sets the limits of a key, and lists them with what is used", () =>
     Effect.gen(function* () {
       const user = ["limits@example.com"]
       yield* run("org", "create", "Limits")
@@ -132,7 +132,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley beside its serve
     })
   )
 
-  it.effect("parley prints tables without --json, and a new key only once", () =>
+  it.effect("prints tables without --json, and a new key only once", () =>
     Effect.gen(function* () {
       yield* run("org", "create", "People")
       const made = yield* run("user", "create", "eve@example.com", "--org", "People", "--with-key")
@@ -162,7 +162,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley beside its serve
     })
   )
 
-  it.effect("parley prints every page of a long list", () =>
+  it.effect("prints every page of a long list", () =>
     Effect.gen(function* () {
       const apiKeys = yield* ApiKeys
       yield* run("org", "create", "Many")
@@ -178,7 +178,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley beside its serve
     })
   )
 
-  it.effect("parley lists the models, prints the settings of the server, and checks it", () =>
+  it.effect("lists the models, prints the settings of the server, and checks the server", () =>
     Effect.gen(function* () {
       const { dataDir } = yield* AdminServer
       const Listed = Schema.Struct({ id: Schema.String, health: Schema.Struct({ state: Schema.String }) })
@@ -230,7 +230,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley beside its serve
     })
   )
 
-  it.effect("parley explains which model would answer a message", () =>
+  it.effect("explains which model would answer a message", () =>
     Effect.gen(function* () {
       const { code, stdout } = yield* run("models", "explain", "Prove it.", "--no-tools", "--documents", "2")
       assert.strictEqual(code, 0)
@@ -262,7 +262,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley beside its serve
     })
   )
 
-  it.effect("parley prints one line with the reason of a refusal", () =>
+  it.effect("prints one line with the reason of a refusal", () =>
     Effect.gen(function* () {
       yield* run("org", "create", "Taken")
       refused(yield* run("org", "create", "Taken", "--json"), /organization of that name exists/)
@@ -277,7 +277,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley beside its serve
   )
 
   it.effect(
-    "parley reads the admin key from a variable, from a file or from the data directory, in this order",
+    "reads the admin key from a variable, from a file or from the data directory, in this order",
     () =>
       Effect.gen(function* () {
         const { dataDir, key, url } = yield* AdminServer
@@ -287,7 +287,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley beside its serve
         const list = ["org", "list", "--json"]
         assert.strictEqual((yield* runWith({ ...elsewhere, PARLEY_ADMIN_KEY }, list)).code, 0)
         assert.strictEqual((yield* runWith({ ...elsewhere, PARLEY_ADMIN_KEY_FILE }, list)).code, 0)
-        refused(yield* runWith(elsewhere, list), /There is no admin key in .*nothing\/admin\.key/)
+        refused(yield* runWith(elsewhere, list), /its key must be named, too: .*PARLEY_ADMIN_KEY_FILE/)
 
         const wrong = Redacted.value(yield* KeyToken.makeAdminKey)
         const refusal = yield* runWith({ ...elsewhere, PARLEY_ADMIN_KEY: wrong, PARLEY_ADMIN_KEY_FILE }, list)
@@ -300,10 +300,9 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley beside its serve
       })
   )
 
-  it.effect("parley prints one document to the standard output and exits with its code", () =>
+  it.effect("prints one document to the standard output and exits with the code of the outcome", () =>
     Effect.gen(function* () {
-      const { dataDir, url } = yield* AdminServer
-      const env = { PARLEY_URL: url, PARLEY_DATA_DIR: dataDir }
+      const env = operatorOf(yield* AdminServer)
       const made = yield* spawned(env, ["org", "create", "Spawned", "--json"])
       assert.strictEqual(document(MadeOrganization)(made).name, "Spawned")
       refused(yield* spawned(env, ["org", "create", "Spawned", "--json"]), /exists/)
@@ -349,7 +348,7 @@ const nobody = { PARLEY_URL: "http://127.0.0.1:9", PARLEY_ADMIN_KEY: "parley_adm
 layer(Layer.merge(FetchHttpClient.layer, NodeServices.layer), { excludeTestServices: true })(
   "parley without a server",
   (it) => {
-    it.effect("parley without a server names its address and the command that starts one", () =>
+    it.effect("names the address without a server and the command that starts one", () =>
       Effect.gen(function* () {
         refused(
           yield* runWith(nobody, ["org", "list", "--json"]),
@@ -363,17 +362,18 @@ layer(Layer.merge(FetchHttpClient.layer, NodeServices.layer), { excludeTestServi
       })
     )
 
-    it.effect("parley asks the port of PORT when PARLEY_URL is not set", () =>
+    it.effect("names the data directory without a server and the command that starts one", () =>
       Effect.gen(function* () {
         const { PARLEY_ADMIN_KEY } = nobody
         refused(
-          yield* runWith({ PARLEY_ADMIN_KEY, PORT: "9" }, ["org", "list"]),
-          /at http:\/\/127\.0\.0\.1:9\./
+          yield* runWith({ PARLEY_ADMIN_KEY }, ["org", "list"]),
+          /No server answers at \/nonexistent\/parley\/run\/admin\.sock\. .*npm start.*set PARLEY_URL and PARLEY_ADMIN_KEY/
         )
+        refused(yield* runWith({}, ["org", "list"]), /There is no admin key in .*parley\/admin\.key/)
       })
     )
 
-    it.effect("parley generates keys that the service accepts", () =>
+    it.effect("generates keys that the service accepts", () =>
       Effect.gen(function* () {
         const { key } = document(Schema.Struct({ key: Schema.String }))(
           yield* runWith({}, ["key", "generate", "--json"])
@@ -386,7 +386,7 @@ layer(Layer.merge(FetchHttpClient.layer, NodeServices.layer), { excludeTestServi
       })
     )
 
-    it.effect("parley prints the settings of the environment, secrets redacted, and names their source", () =>
+    it.effect("prints the settings of the environment, secrets redacted, and names their source", () =>
       Effect.gen(function* () {
         const { code, stderr, stdout } = yield* runWith({ ...nobody, PORT: "4567" }, [
           "config",
@@ -407,7 +407,7 @@ layer(Layer.merge(FetchHttpClient.layer, NodeServices.layer), { excludeTestServi
       })
     )
 
-    it.effect("parley makes the checks that need no server", () =>
+    it.effect("makes the checks that need no server", () =>
       Effect.gen(function* () {
         const { code, stdout } = yield* runWith({ ...nobody, PORT: "many", PARLEY_PROT: "1" }, [
           "doctor",
@@ -433,7 +433,7 @@ layer(Layer.merge(FetchHttpClient.layer, NodeServices.layer), { excludeTestServi
       })
     )
 
-    it.effect("parley reports without a server what prevents one from starting", () =>
+    it.effect("reports without a server what prevents one from starting", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const PARLEY_DATA_DIR = yield* fs.makeTempDirectoryScoped()
@@ -462,7 +462,7 @@ layer(Layer.merge(FetchHttpClient.layer, NodeServices.layer), { excludeTestServi
       })
     )
 
-    it.effect("parley exits with code 2 and prints the usage for an invalid command line", () =>
+    it.effect("exits with code 2 and prints the usage for an invalid command line", () =>
       Effect.gen(function* () {
         for (const args of [
           ["key"],
@@ -499,7 +499,7 @@ layer(Layer.merge(FetchHttpClient.layer, NodeServices.layer), { excludeTestServi
       })
     )
 
-    it.effect("parley prints help when asked for it", () =>
+    it.effect("prints help when asked for it", () =>
       Effect.gen(function* () {
         const { code, stderr, stdout } = yield* runWith({}, ["key", "create", "--help"])
         assert.strictEqual(code, 0)
@@ -513,7 +513,7 @@ layer(Layer.merge(FetchHttpClient.layer, NodeServices.layer), { excludeTestServi
       })
     )
 
-    it.effect("parley rejects a file that holds no admin key", () =>
+    it.effect("rejects a file that holds no admin key", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const PARLEY_ADMIN_KEY_FILE = yield* fs.makeTempFileScoped()
@@ -523,7 +523,7 @@ layer(Layer.merge(FetchHttpClient.layer, NodeServices.layer), { excludeTestServi
       })
     )
 
-    it.effect("parley reports that another service answers at the address", () =>
+    it.effect("reports that another service answers at the address", () =>
       Effect.gen(function* () {
         for (const [status, body] of [
           [200, "hello"],
@@ -542,7 +542,7 @@ layer(Layer.merge(FetchHttpClient.layer, NodeServices.layer), { excludeTestServi
 )
 
 describe("a duration", () => {
-  it("a duration consists of a number and a unit, within bounds", () => {
+  it("consists of a number and a unit, within bounds", () => {
     const lengths: ReadonlyArray<readonly [string, number | undefined]> = [
       ["1s", 1],
       ["90m", 5_400],
@@ -563,7 +563,7 @@ describe("a duration", () => {
       assert.strictEqual(Option.getOrUndefined(parseDuration(text)), seconds, text)
   })
 
-  it.effect.prop("a duration is within bounds for any text", [Schema.String], ([text]) =>
+  it.effect.prop("is within bounds for any text", [Schema.String], ([text]) =>
     Effect.sync(() => {
       const seconds = Option.getOrElse(parseDuration(text), () => 1)
       assert.isTrue(Number.isInteger(seconds) && seconds >= 1 && seconds <= expirySecondsMax)

@@ -1,95 +1,113 @@
-import { mkdtempSync, writeFileSync } from "node:fs"
-import { createServer } from "node:http"
+import { spawnSync } from "node:child_process"
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync
+} from "node:fs"
+import { createServer, get } from "node:http"
 import { createServer as createTcpServer } from "node:net"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
-import { NodeServices } from "@effect/platform-node"
+import { dirname, join } from "node:path"
+import { NodeCrypto, NodeServices } from "@effect/platform-node"
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Effect, Option, Redacted } from "effect"
+import { Effect, Exit, Layer, Logger, Scope } from "effect"
 import { FetchHttpClient } from "effect/http"
-import { addressFileName, leaveAddress, reachable, readAddress, urlOf } from "../../src/admin/AddressFile.ts"
+import { serveAtSocket, socketIn } from "../../src/admin/OperatorSocket.ts"
+import { reachable, urlOf } from "../../src/admin/Startup.ts"
 import { noAnswer } from "../../src/cli/ServerAddress.ts"
-import { AdminServer, runWith } from "../admin/AdminServer.ts"
+import { AppConfig } from "../../src/settings/AppConfig.ts"
+import { AdminServer, operatorOf, runWith } from "../admin/AdminServer.ts"
 import { removeDirectory } from "../support/removeDirectory.ts"
 import { serveOnLoopback } from "../support/serveOnLoopback.ts"
+import { TestApp } from "../support/TestApp.ts"
 
 const directory = Effect.acquireRelease(
-  Effect.sync(() => mkdtempSync(join(tmpdir(), "parley-address-"))),
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "parley-socket-"))),
   (path) => Effect.sync(() => removeDirectory(path))
 )
 
-/** A data directory with the key of an installation, and with an address if one is given. */
-const dataDirWith = Effect.fnUntraced(function* (url: string | null) {
-  const path = yield* directory
-  writeFileSync(join(path, "admin.key"), `parley_admin_${"k".repeat(39)}\n`, { mode: 0o600 })
-  if (url !== null) writeFileSync(join(path, addressFileName), JSON.stringify({ url, pid: 1 }))
-  return path
-})
-
-/** A server that records the keys that it is sent; it answers a challenge with something. */
-const thief = Effect.gen(function* () {
+/** A server that records the keys that it is sent, and says its name. */
+const recorder = (name: string) => {
   const keys: Array<string> = []
   const server = createServer((request, response) => {
     if (request.headers.authorization !== undefined) keys.push(request.headers.authorization)
-    response.writeHead(200, { "content-type": "application/json" })
-    response.end(JSON.stringify({ proofs: ["0".repeat(64)], data: [], has_more: false }))
+    response.writeHead(200, { "content-type": "application/json", connection: "close" })
+    response.end(JSON.stringify({ data: [], has_more: false, name }))
   })
+  return { keys, server }
+}
+
+/** The same at an address. */
+const thief = Effect.gen(function* () {
+  const { keys, server } = recorder("thief")
   return { keys, url: `http://127.0.0.1:${yield* serveOnLoopback(server)}` }
 })
 
-layer(AdminServer.layer, { excludeTestServices: true })("parley", (it) => {
-  it.effect("parley finds the server by the address in the data directory", () =>
-    Effect.gen(function* () {
-      const { key, url } = yield* AdminServer
-      const PARLEY_DATA_DIR = yield* dataDirWith(url)
-      writeFileSync(join(PARLEY_DATA_DIR, "admin.key"), Redacted.value(key))
-      const ran = yield* runWith({ PARLEY_DATA_DIR }, ["org", "list", "--json"])
-      assert.deepInclude(ran, { code: 0, stderr: "" })
-    })
-  )
+const PARLEY_ADMIN_KEY = `parley_admin_${"x".repeat(39)}`
 
-  it.effect("parley sends the key of a data directory to no server of another installation", () =>
-    Effect.gen(function* () {
-      const { url } = yield* AdminServer
-      for (const env of [
-        { PARLEY_URL: url, PARLEY_DATA_DIR: yield* dataDirWith(null) },
-        { PARLEY_DATA_DIR: yield* dataDirWith(url) },
-        { PARLEY_ADMIN_KEY: `parley_admin_${"x".repeat(39)}`, PARLEY_DATA_DIR: yield* dataDirWith(url) }
-      ]) {
-        const { code, stderr } = yield* runWith(env, ["org", "list"])
+layer(Layer.merge(TestApp.layer(), FetchHttpClient.layer), { excludeTestServices: true })(
+  "parley beside its server",
+  (it) => {
+    it.effect("asks it by the socket and the key of the data directory, and streams both ways", () =>
+      Effect.gen(function* () {
+        const PARLEY_DATA_DIR = (yield* AppConfig).dataDir
+        const { alice } = yield* TestApp
+        const parley = (...args: ReadonlyArray<string>) => runWith({ PARLEY_DATA_DIR }, args)
+        assert.deepInclude(yield* parley("org", "create", "Socket", "--json"), { code: 0, stderr: "" })
+        const path = join(yield* directory, "notes.txt")
+        writeFileSync(path, "What is said of sockets. ".repeat(100_000))
+        assert.include((yield* parley("file", "upload", alice.email, path)).stdout, "notes.txt")
+        const archive = join(yield* directory, "alice.zip")
+        assert.strictEqual((yield* parley("data", "export", alice.email, archive)).code, 0)
+        assert.strictEqual(readFileSync(archive, "latin1").slice(0, 2), "PK")
+        const doctor = yield* parley("doctor", "--json")
+        assert.include(doctor.stdout, `It answers at ${PARLEY_DATA_DIR}/run/admin.sock.`)
+      })
+    )
+
+    it.effect("is refused there without a valid key", () =>
+      Effect.gen(function* () {
+        const PARLEY_DATA_DIR = (yield* AppConfig).dataDir
+        const { code, stderr } = yield* runWith({ PARLEY_DATA_DIR, PARLEY_ADMIN_KEY }, ["org", "list"])
         assert.strictEqual(code, 1)
-        assert.match(stderr, /does not have the admin key of .*, which was not sent: .* another installation/)
-      }
-    })
-  )
+        assert.match(stderr, /The server at .*admin\.sock refuses the admin key of PARLEY_ADMIN_KEY/)
+      })
+    )
+  }
+)
 
-  it.effect("parley sends no key to what can't prove that it has it, whatever the command", () =>
+layer(AdminServer.layer, { excludeTestServices: true })("parley", (it) => {
+  it.effect("sends the key of a data directory to no server that PARLEY_URL names", () =>
     Effect.gen(function* () {
       const { keys, url } = yield* thief
-      const PARLEY_DATA_DIR = yield* dataDirWith(url)
+      const { dataDir } = yield* AdminServer
       for (const args of [["org", "list"], ["doctor"], ["user", "create", "a@example.com", "--org", "A"]]) {
-        yield* runWith({ PARLEY_DATA_DIR }, args)
-        yield* runWith({ PARLEY_URL: url, PARLEY_DATA_DIR }, args)
+        const { code } = yield* runWith({ PARLEY_URL: url, PARLEY_DATA_DIR: dataDir }, args)
+        assert.strictEqual(code, 1)
       }
       assert.deepStrictEqual(keys, [])
     })
   )
 
-  it.effect("parley sends a key to a server when the operator names both", () =>
+  it.effect("sends a key to a server when the operator names both", () =>
     Effect.gen(function* () {
       const { keys, url } = yield* thief
-      const PARLEY_ADMIN_KEY = `parley_admin_${"x".repeat(39)}`
       const ran = yield* runWith({ PARLEY_URL: url, PARLEY_ADMIN_KEY }, ["org", "list", "--json"])
       assert.strictEqual(ran.code, 0)
       assert.deepStrictEqual(keys, [`Bearer ${PARLEY_ADMIN_KEY}`])
     })
   )
 
-  it.effect("parley says that PARLEY_URL must not end in a path of the service", () =>
+  it.effect("says that PARLEY_URL must not end in a path of the service", () =>
     Effect.gen(function* () {
-      const { dataDir, url } = yield* AdminServer
+      const operator = operatorOf(yield* AdminServer)
+      const url = operator.PARLEY_URL
       for (const path of ["/v1", "/docs/", "/openai/v1"]) {
-        const ran = yield* runWith({ PARLEY_URL: url + path, PARLEY_DATA_DIR: dataDir }, ["org", "list"])
+        const ran = yield* runWith({ ...operator, PARLEY_URL: url + path }, ["org", "list"])
         assert.include(ran.stderr, `without ${path.replace(/\/$/, "")}`)
         assert.include(ran.stderr, url)
       }
@@ -98,11 +116,10 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley", (it) => {
 })
 
 layer(FetchHttpClient.layer, { excludeTestServices: true })("parley without its server", (it) => {
-  const PARLEY_ADMIN_KEY = `parley_admin_${"x".repeat(39)}`
   const reasonAt = (PARLEY_URL: string) =>
     Effect.map(runWith({ PARLEY_URL, PARLEY_ADMIN_KEY }, ["org", "list"]), ({ stderr }) => stderr)
 
-  it.effect("parley distinguishes a refused connection, an unknown host, missing TLS and no HTTP", () =>
+  it.effect("tells a refused connection, an unknown host, missing TLS and what is no HTTP apart", () =>
     Effect.gen(function* () {
       const { url } = yield* thief
       const closing = createTcpServer((socket) => socket.end())
@@ -121,50 +138,129 @@ layer(FetchHttpClient.layer, { excludeTestServices: true })("parley without its 
       assert.match(yield* reasonAt(`http://127.0.0.1:${port}`), /closed the connection .*https:\/\//)
     })
   )
-
-  it.effect("parley says that the service of the data directory is gone when it left its address", () =>
-    Effect.gen(function* () {
-      const PARLEY_DATA_DIR = yield* dataDirWith("http://127.0.0.1:9")
-      const { stderr } = yield* runWith({ PARLEY_DATA_DIR }, ["org", "list"])
-      assert.match(stderr, /server\.json in the data directory names that address/)
-    })
-  )
 })
 
 describe("the reason why no answer came", () => {
-  it("the reason of a missing answer names an untrusted certificate, and an unreachable host", () => {
-    const address = { url: "https://parley.example.com", by: "PARLEY_URL" } as const
+  it("names a certificate that is not trusted, and a host that can't be reached", () => {
+    const address = { url: "https://parley.example.com", socket: null, place: "https://parley.example.com" }
     const reason = (code: string) =>
       noAnswer(address, { cause: new AggregateError([Object.assign(new Error(), { code })]) }).message
     assert.match(reason("DEPTH_ZERO_SELF_SIGNED_CERT"), /not trusted .*NODE_EXTRA_CA_CERTS/)
     assert.match(reason("ERR_TLS_CERT_ALTNAME_INVALID"), /not trusted/)
     assert.match(reason("EHOSTUNREACH"), /can't be reached/)
   })
+
+  it("tells an account that may not open the socket from a server that doesn't run", () => {
+    const server = { url: "http://localhost", socket: "/data/run/admin.sock", place: "/data/run/admin.sock" }
+    const reason = (code: string) => noAnswer(server, { cause: Object.assign(new Error(), { code }) }).message
+    assert.match(
+      reason("EACCES"),
+      /Only the account of the server .*PARLEY_URL and a key in PARLEY_ADMIN_KEY/
+    )
+    for (const code of ["ENOENT", "ECONNREFUSED"])
+      assert.match(reason(code), /No server answers at .*npm start/)
+  })
 })
 
-describe("the address that a service leaves", () => {
-  it.effect("the address file is there as long as the service runs, and stays if another wrote its own", () =>
-    Effect.gen(function* () {
-      const dataDir = join(yield* directory, "data")
-      const found = Effect.map(readAddress(dataDir), Option.getOrNull)
-      yield* Effect.scoped(
-        Effect.gen(function* () {
-          yield* leaveAddress(dataDir, "http://127.0.0.1:3000", 10)
-          assert.deepStrictEqual(yield* found, { url: "http://127.0.0.1:3000", pid: 10 })
-        })
-      )
-      assert.isNull(yield* found)
-      yield* Effect.scoped(
-        Effect.gen(function* () {
-          yield* leaveAddress(dataDir, "http://127.0.0.1:3000", 10)
-          writeFileSync(join(dataDir, addressFileName), '{"url":"http://127.0.0.1:3001","pid":11}')
-        })
-      )
-      assert.deepInclude(yield* found, { pid: 11 })
-    }).pipe(Effect.provide(NodeServices.layer))
+/** Serves a name at a socket, until the scope closes. */
+const serving = (dataDir: string, name: string) =>
+  serveAtSocket(dataDir, (path) =>
+    Effect.acquireRelease(
+      Effect.callback<ReturnType<typeof createServer>>((resume) => {
+        const { server } = recorder(name)
+        server.listen(path, () => resume(Effect.succeed(server)))
+      }),
+      (server) => Effect.callback<void>((resume) => void server.close(() => resume(Effect.void)))
+    )
   )
 
-  it("the address of a service can be connected to, also when it listens on all networks", () => {
+/** What is logged. */
+const recordedLines = () => {
+  const lines: Array<string> = []
+  const logger = Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))])
+  return { lines, logger }
+}
+
+/** The name of the server that answers at the socket; null where none does. */
+const nameAt = (socketPath: string) =>
+  Effect.callback<string | null>((resume) => {
+    get({ socketPath, path: "/" }, (response) => {
+      response.setEncoding("utf8").on("data", (text: string) => resume(Effect.succeed(JSON.parse(text).name)))
+    }).on("error", () => resume(Effect.succeed(null)))
+  })
+
+layer(Layer.merge(NodeServices.layer, NodeCrypto.layer), { excludeTestServices: true })(
+  "the socket of a data directory",
+  (it) => {
+    it.effect("can be opened by its owner alone, and is gone after the service", () =>
+      Effect.gen(function* () {
+        const dataDir = join(yield* directory, "data")
+        const socket = yield* socketIn(dataDir)
+        // As an earlier service may have left it.
+        mkdirSync(dirname(socket), { recursive: true, mode: 0o755 })
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            yield* serving(dataDir, "one")
+            assert.strictEqual(yield* nameAt(socket), "one")
+            assert.strictEqual(statSync(socket).mode & 0o777, 0o600)
+            assert.strictEqual(statSync(dirname(socket)).mode & 0o777, 0o700)
+          })
+        )
+        assert.deepStrictEqual(readdirSync(dirname(socket)), [])
+      })
+    )
+
+    it.effect("is that of the latest process, and stays when the one before it ends", () =>
+      Effect.gen(function* () {
+        const dataDir = yield* directory
+        const socket = yield* socketIn(dataDir)
+        const first = yield* Scope.make()
+        yield* Scope.provide(serving(dataDir, "first"), first)
+        yield* serving(dataDir, "second")
+        assert.strictEqual(yield* nameAt(socket), "second")
+        yield* Scope.close(first, Exit.void)
+        assert.strictEqual(yield* nameAt(socket), "second")
+      })
+    )
+
+    it.effect("replaces one that a killed process left", () =>
+      Effect.gen(function* () {
+        const dataDir = yield* directory
+        const socket = yield* socketIn(dataDir)
+        mkdirSync(dirname(socket), { recursive: true })
+        const { status } = spawnSync(process.execPath, [
+          "--eval",
+          `require("net").createServer().listen(${JSON.stringify(socket)}, () => process.kill(process.pid, "SIGKILL"))`
+        ])
+        assert.isNull(status)
+        assert.isTrue(existsSync(socket))
+        assert.isNull(yield* nameAt(socket))
+        yield* serving(dataDir, "new")
+        assert.strictEqual(yield* nameAt(socket), "new")
+      })
+    )
+
+    it.effect("is left out where its path is too long for the system, or no directory", () =>
+      Effect.gen(function* () {
+        const { lines, logger } = recordedLines()
+        const root = yield* directory
+        writeFileSync(join(root, "file"), "")
+        yield* Effect.gen(function* () {
+          yield* serving(join(root, "d".repeat(100)), "long")
+          yield* serving(join(root, "file"), "file")
+        }).pipe(Effect.provide(logger))
+        assert.match(
+          lines[0] ?? "",
+          /may have at most 94 bytes\. Choose a shorter PARLEY_DATA_DIR\..*PARLEY_URL/
+        )
+        assert.match(lines[1] ?? "", /run\/admin\.sock can't be opened \(.*ENOTDIR.*PARLEY_URL/)
+      })
+    )
+  }
+)
+
+describe("the address of a service", () => {
+  it("is one to connect to, also when the service listens on all networks", () => {
     assert.strictEqual(reachable("http://0.0.0.0:3000"), "http://127.0.0.1:3000")
     assert.strictEqual(reachable(urlOf("::", 3000)), "http://[::1]:3000")
     assert.strictEqual(reachable(urlOf("10.0.0.1", 3000)), "http://10.0.0.1:3000")

@@ -20,9 +20,9 @@ const node = process.execPath
 const programs = (isListed: string): Readonly<Record<string, string>> => ({
   npx: `[ "$1" = parley ] || { echo "npx: only parley" >&2; exit 1; }
 shift
-exec "${node}" "${join(dirname(bundle), "parley.js")}" "$@"`,
+exec env --unset=PARLEY_URL "${node}" "${join(dirname(bundle), "parley.js")}" "$@"`,
   npm: `case "$*" in
-  start) PARLEY_URL=http://127.0.0.1:9 exec npx parley config print >/dev/null ;;
+  start) PARLEY_URL=http://127.0.0.1:9 exec "${node}" "${join(dirname(bundle), "parley.js")}" config print >/dev/null ;;
   "run --silent license -- "*) shift 4; exec "${node}" "${join(root, "scripts/license.ts")}" "$@" ;;
 esac
 [ "$1" != run ] || shift

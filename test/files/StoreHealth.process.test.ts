@@ -144,11 +144,11 @@ layer(ground, { excludeTestServices: true })("The check of the files' store", (i
 })
 
 /** What `parley doctor` prints, however it ends. */
-const doctor = (url: string, dataDir: string) =>
+const doctor = (dataDir: string) =>
   Effect.promise(
     () =>
       new Promise<string>((resolve) => {
-        const env = { ...childEnvironment, PARLEY_URL: url, PARLEY_DATA_DIR: dataDir }
+        const env = { ...childEnvironment, PARLEY_DATA_DIR: dataDir }
         execFile(process.execPath, [commandLine, "doctor"], { env }, (_, stdout) => resolve(stdout))
       })
   )
@@ -181,10 +181,10 @@ layer(processGround, { excludeTestServices: true })("A service whose bucket is a
         const reply = yield* ready
         assert.strictEqual(reply.status, 503)
         assert.include(reply.text, '"files":false')
-        assert.match(yield* doctor(url, dataDir), /files +failed .*InternalError/)
+        assert.match(yield* doctor(dataDir), /files +failed .*InternalError/)
         yield* server.off
         yield* until(Effect.map(ready, ({ status }) => status === 200))
-        assert.match(yield* doctor(url, dataDir), /files +ok .*is bound to/)
+        assert.match(yield* doctor(dataDir), /files +ok .*is bound to/)
       }).pipe(Effect.scoped),
     120_000
   )
