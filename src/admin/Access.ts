@@ -2,9 +2,9 @@ import { Context } from "effect"
 import type { Role } from "../domain/Account.ts"
 
 /**
- * Who may call an endpoint of the operator's interface through the web application. `installation`: owners and admins;
- * `organization`: also the admins of an organization, within it. An endpoint without the annotation is for the holder of the
- * operator's key alone.
+ * Who may call an endpoint of the operator's interface through the web application. `installation`: owners
+ * and admins; `organization`: also the admins of an organization, within it. An endpoint without the
+ * annotation is for the holder of the operator's key alone.
  */
 type AccessLevel = "operator" | "installation" | "organization"
 

@@ -1,6 +1,7 @@
 import { Clock, DateTime, Effect, Redacted, Struct } from "effect"
 import { type HttpApi, HttpApiBuilder } from "effect/http-api"
 import { Accounts } from "../auth/Accounts.ts"
+import { type AdminKeyRecord, AdminKeys } from "../auth/AdminKeys.ts"
 import { ApiKeys } from "../auth/ApiKeys.ts"
 import { Onboarding } from "../auth/Onboarding.ts"
 import { defaultPlan, type Organization } from "../domain/Account.ts"
@@ -11,7 +12,7 @@ import { InstalledLicense, stateOf } from "../plans/License.ts"
 import { type AdminGroups, graceSecondsDefault } from "./AdminApi.ts"
 import { type LicenseBody, pageBody, type PlanBody, wireNames } from "./AdminBodies.ts"
 import { userBody } from "./AdminPeopleHandlers.ts"
-import { limitChanges, makeKeyBodies } from "./KeyBodies.ts"
+import { limitChanges, makeKeyBodies, statusOf } from "./KeyBodies.ts"
 
 export const organizationBody = (organization: Organization) => Struct.renameKeys(organization, wireNames)
 
@@ -142,6 +143,37 @@ export const policyHandlers = <Id extends string>(api: HttpApi.HttpApi<Id, Admin
           if (license === null) return { edition: "free" as const, license, ...counts }
           const installed = installedBody(license, yield* Clock.currentTimeMillis)
           return { edition: "licensed" as const, license: installed, ...counts }
+        }, enveloped)
+      })
+    })
+  )
+
+const bodyOf = (record: AdminKeyRecord, now: DateTime.Utc) => ({
+  ...Struct.renameKeys(record, wireNames),
+  status: statusOf(record, now)
+})
+
+/** Keys of operators. */
+export const adminKeysHandlers = <Id extends string>(api: HttpApi.HttpApi<Id, AdminGroups>) =>
+  HttpApiBuilder.group(
+    api,
+    "adminKeys",
+    Effect.fnUntraced(function* (handlers) {
+      const adminKeys = yield* AdminKeys
+      return handlers.handleAll({
+        list: Effect.fnUntraced(function* ({ query }) {
+          const page = yield* adminKeys.list(query.after)
+          const now = yield* DateTime.now
+          return pageBody((record: AdminKeyRecord) => bodyOf(record, now))(page)
+        }, enveloped),
+        create: Effect.fnUntraced(function* ({ payload: { expires_in_seconds: seconds, name } }) {
+          const now = yield* DateTime.now
+          const expiresAt = seconds === undefined || seconds === null ? null : DateTime.add(now, { seconds })
+          const { key, ...record } = yield* adminKeys.create(name, expiresAt)
+          return { ...bodyOf(record, now), key: Redacted.value(key) }
+        }, enveloped),
+        revoke: Effect.fnUntraced(function* ({ payload }) {
+          return bodyOf(yield* adminKeys.revoke(payload.name), yield* DateTime.now)
         }, enveloped)
       })
     })

@@ -33,7 +33,10 @@ import { UsageBody, usageQuery } from "./UsageBodies.ts"
 
 /** The operator's interface, under /admin. It is not part of the public interface or its OpenAPI document. */
 
-/** What the `User-Agent` of the command line begins with, followed by its version. Source: RFC 9110, section 10.1.5. */
+/**
+ * The beginning of the `User-Agent` of the command line, before its version. Source: RFC 9110, section
+ * 10.1.5.
+ */
 export const cliProduct = "parley-cli"
 
 /** A new user; the key, if one was asked for, is shown here and never again. */
@@ -50,11 +53,11 @@ export const NewKeyBody = Schema.Struct({ ...keyBodyFields, key: Schema.String }
 
 const day = 86_400
 
-/** For how long a key that is replaced is valid: at most, and if nothing is said. */
+/** Seconds that a replaced key stays valid: the maximum, and the default. */
 export const graceSecondsMax = 30 * day
 export const graceSecondsDefault = day
 
-/** How long the old key is valid beside the new one; 0: it expires at once. */
+/** Seconds that the old key is valid beside the new one; 0: it expires at once. */
 const RollPayload = Schema.Struct({
   grace_seconds: Schema.optionalKey(
     Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: graceSecondsMax }))
@@ -70,8 +73,9 @@ const RolledKeyBody = Schema.Struct({
 })
 
 /**
- * Admits those who may administer, and sets CurrentActor. Under /admin that is the holder of the operator's key, by
- * `Authorization: Bearer <admin key>`; under /console/admin the session of a user whose role `Access` admits.
+ * Admits those who may administer, and sets CurrentActor. Under /admin that is the holder of the operator's
+ * key, by `Authorization: Bearer <admin key>`; under /console/admin the session of a user whose role `Access`
+ * admits.
  */
 export class Administration extends HttpApiMiddleware.Service<Administration>()(
   "parley/admin/Administration",
@@ -112,7 +116,7 @@ class AccountsGroup extends HttpApiGroup.make("accounts")
       error: Conflict
     }).annotate(Access, "installation"),
     HttpApiEndpoint.get("listKeys", "/keys", {
-      /** Of one user, or of all users of an organization. */
+      /** The keys of one user, or of all users of an organization. */
       query: {
         email: Schema.optionalKey(Email),
         organization: Schema.optionalKey(AccountName),

@@ -57,20 +57,9 @@ export const auditHandlers = <Id extends string>(api: HttpApi.HttpApi<Id, AdminG
       const audit = yield* Audit
       const drain = yield* Drain
 
-      const filterOf = Effect.fnUntraced(function* ({
-        actor,
-        action,
-        organization,
-        since,
-        target_id: targetId,
-        target_type: targetType,
-        until
-      }: AuditQuery) {
+      const filterOf = Effect.fnUntraced(function* ({ organization, since, until, ...query }: AuditQuery) {
         const filter: AuditFilter = {
-          ...(actor === undefined ? {} : { actor }),
-          ...(action === undefined ? {} : { action }),
-          ...(targetType === undefined ? {} : { targetType }),
-          ...(targetId === undefined ? {} : { targetId }),
+          ...Struct.renameKeys(query, { target_id: "targetId", target_type: "targetType" }),
           ...(organization === undefined
             ? {}
             : { organizationId: yield* accounts.findOrganization(organization) }),

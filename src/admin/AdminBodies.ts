@@ -22,7 +22,7 @@ export const searchHitsDefault = 10
 /** The longest query, in characters. */
 export const queryCharactersMax = 10_000
 
-/** What the wire calls the fields of domain structs. */
+/** The names on the wire for the fields of domain structs. */
 export const wireNames = {
   actorEmail: "actor_email",
   actorId: "actor_id",
@@ -79,7 +79,7 @@ export const SearchPayload = Schema.Struct({
     })
   ),
   limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: searchHitsMax }))),
-  /** Whether to list the terms by which each hit was found. */
+  /** True lists the terms by which each hit was found. */
   explain: Schema.optionalKey(Schema.Boolean)
 })
 
@@ -108,7 +108,7 @@ const Explanation = Schema.Struct({
       weight: Schema.Finite
     })
   ),
-  /** For each hit, in their order. */
+  /** The terms of each hit, in the order of `hits`. */
   contributions: Schema.Array(Schema.Array(Schema.Struct({ term: Schema.String, score: Schema.Finite })))
 })
 
@@ -159,13 +159,13 @@ export const PlanBody = Schema.Struct({
   /** False for a plan that organizations have and the catalog doesn't define. */
   defined: Schema.Boolean,
   organizations: Schema.Int,
-  /** What is left out is not bounded by the plan. */
+  /** A term that is left out is not bounded by the plan. */
   terms: PlanTerms
 })
 export type PlanBody = typeof PlanBody.Type
 
 export const PlansBody = Schema.Struct({
-  /** Whether there is a catalog of plans; without one, plans bound nothing. */
+  /** False without a catalog of plans: plans then bound nothing. */
   catalog: Schema.Boolean,
   data: Schema.Array(PlanBody)
 })
@@ -178,7 +178,7 @@ const InstalledBody = Schema.Struct({
   issued_at: Schema.DateTimeUtcFromString,
   begins_at: Schema.NullOr(Schema.DateTimeUtcFromString),
   ends_at: Schema.NullOr(Schema.DateTimeUtcFromString),
-  /** What is left out is not bounded by the license. */
+  /** A bound that is left out is not bounded by the license. */
   bounds: LicenseBounds
 })
 
@@ -199,7 +199,7 @@ export const ModelsBody = Schema.Struct({
   description: Schema.String
 })
 
-/** What was read again; null for what no setting names. */
+/** The files that were read again; null for a file that no setting names. */
 export const ReloadedBody = Schema.Struct({
   plans: Schema.NullOr(Schema.Struct({ file: Schema.String, plans: Schema.Int })),
   models: Schema.NullOr(Schema.Struct({ file: Schema.String, models: Schema.Int, providers: Schema.Int }))

@@ -33,7 +33,7 @@ const turnBody = ({ input, output, ...turn }: ShownTurn) => ({
   output: shownOutputs(output, "off")
 })
 
-/** What becomes of the files, as the request says. */
+/** The fate of the files, as the request says. */
 const filesOf = ({
   files,
   files_to: to

@@ -15,7 +15,7 @@ import { Policy } from "../plans/Policy.ts"
 import { AppConfig, type Settings } from "../settings/AppConfig.ts"
 import type { AdminGroups } from "./AdminApi.ts"
 
-/** How long the rest of a refused file is received. */
+/** Seconds for which the rest of a refused file is received. */
 const lingerSeconds = 10
 
 interface NewFile {

@@ -12,7 +12,10 @@ export const adminKeyFileName = "admin.key"
 const ownerOnly = 0o600
 const othersBits = 0o077
 
-/** The file of the operator's key can't be used. `message` is for the operator: which file, why, and what to do. */
+/**
+ * The file of the operator's key can't be used. `message` is for the operator: which file, why, and what to
+ * do.
+ */
 export class AdminKeyUnusable extends Schema.TaggedError<AdminKeyUnusable>()("AdminKeyUnusable", {
   message: Schema.String
 }) {}
@@ -40,7 +43,10 @@ const closeToOthers = Effect.fnUntraced(function* (file: string) {
   yield* Effect.logWarning(`${file} could be read by other users of this machine; now it can't.`)
 })
 
-/** Creates a key and its file. The file gets its name when it is complete; if another process was first, its key counts. */
+/**
+ * Creates a key and its file. The file gets its name when it is complete; if another process was first, its
+ * key counts.
+ */
 const createAdminKey = Effect.fnUntraced(
   function* (file: string) {
     const fs = yield* FileSystem.FileSystem
@@ -102,7 +108,7 @@ export class AdminKey extends Context.Service<
     readonly matches: (presented: Redacted.Redacted) => Effect.Effect<boolean>
     /** A key for what clients keep for the service, which does not reveal this one. */
     readonly sealingKey: SealingKey["Service"]
-    /** Where the key is kept; null when the settings give it. */
+    /** The file of the key; null when the settings give the key. */
     readonly file: string | null
   }
 >()("parley/admin/AdminKey") {

@@ -10,7 +10,7 @@ import type { LinkRecord } from "../domain/Link.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
 import type { AdminGroups } from "./AdminApi.ts"
 import { pageBody, wireNames } from "./AdminBodies.ts"
-import { applicationUrl, linkUrl } from "./LinkUrl.ts"
+import { applicationUrl, linkUrl } from "./Startup.ts"
 
 export const userBody = (user: User) => Struct.renameKeys(user, wireNames)
 

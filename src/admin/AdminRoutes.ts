@@ -8,13 +8,12 @@ import { AdminKeyRejected } from "../domain/Errors.ts"
 import { authorizationHeader } from "../http/Authentication.ts"
 import { logFailure, respondTo } from "../http/ErrorBoundary.ts"
 import { routesOf } from "../http/Routes.ts"
-import { accountsHandlers, policyHandlers } from "./AdminAccountsHandlers.ts"
+import { accountsHandlers, policyHandlers, adminKeysHandlers } from "./AdminAccountsHandlers.ts"
 import { AdminApi, type AdminGroups, Administration, cliProduct } from "./AdminApi.ts"
 import { auditHandlers } from "./AdminAuditHandlers.ts"
 import { dataHandlers } from "./AdminDataHandlers.ts"
 import { filesHandlers } from "./AdminFilesHandlers.ts"
 import { AdminKey } from "./AdminKey.ts"
-import { adminKeysHandlers } from "./AdminKeysHandlers.ts"
 import { peopleHandlers } from "./AdminPeopleHandlers.ts"
 import { projectsHandlers } from "./AdminProjectsHandlers.ts"
 import { serverHandlers } from "./AdminServerHandlers.ts"
@@ -22,13 +21,13 @@ import { usageHandlers } from "./AdminUsageHandlers.ts"
 
 const bearerKey = HttpApiBuilder.securityDecode(HttpApiSecurity.bearer)
 
-/** Where the audit log says that an operator acts from. */
+/** The origin of an operator's request in the audit log. */
 const originOf = ({ headers }: HttpServerRequest.HttpServerRequest): "cli" | "api" =>
   headers["user-agent"]?.startsWith(`${cliProduct}/`) === true ? "cli" : "api"
 
 /**
- * Admits only the holders of admin keys, and keeps every response out of caches. The key of the settings or of the data
- * directory is known without a database.
+ * Admits only the holders of admin keys, and keeps every response out of caches. The key of the settings or
+ * of the data directory is known without a database.
  */
 const AdminKeyLayer = Layer.effect(
   Administration,

@@ -74,7 +74,9 @@ export const usageBody = Effect.fnUntraced(function* (
   return { since, until, days, data: lines.map(sumsBody), total: sumsBody(total) }
 })
 
-/** The catalog's prices by the ids of the models; of the first provider, where several have the same model. */
+/**
+ * The catalog's prices by the ids of the models; of the first provider, where several have the same model.
+ */
 const pricesOf = (models: ReadonlyArray<ModelSpec>): ReadonlyArray<ModelPriceOf> => {
   const prices = new Map<string, ModelPriceOf>()
   for (const { id, price } of models) {

@@ -32,7 +32,9 @@ export const expectedAuditTime =
 /** A day in UTC, or a time with its time zone. */
 export const AuditTime = Schema.String.check(Schema.makeFilter(isTime, { expected: expectedAuditTime }))
 
-/** The first time that is meant, or the first one that isn't any more: a day as `until` is meant as a whole. */
+/**
+ * The first time that is meant, or the first one that isn't any more: a day as `until` is meant as a whole.
+ */
 export const boundOf = (text: string, side: "since" | "until"): DateTime.Utc => {
   const begin = DateTime.makeUnsafe(text)
   return side === "until" && isDay(text) ? DateTime.add(begin, { days: 1 }) : begin
@@ -40,9 +42,12 @@ export const boundOf = (text: string, side: "since" | "until"): DateTime.Utc => 
 
 const Text = StorableText.check(Schema.isNonEmpty(), Schema.isMaxLength(auditTextCharactersMax))
 
-/** What is left out doesn't filter. */
+/** A field that is left out doesn't filter. */
 export const auditFilter = {
-  /** The e-mail address of a person; or `operator`, `operator:NAME` for the admin key of that name, or `system`. */
+  /**
+   * The e-mail address of a person; or `operator`, `operator:NAME` for the admin key of that name, or
+   * `system`.
+   */
   actor: Schema.optionalKey(Text),
   action: Schema.optionalKey(AuditAction),
   target_type: Schema.optionalKey(AuditTarget),
@@ -57,7 +62,7 @@ export const auditFilter = {
 const Filter = Schema.Struct(auditFilter)
 export type AuditQuery = typeof Filter.Type
 
-/** What an action means is in `auditActions` of domain/AuditEntry. */
+/** The meanings of the actions are in `auditActions` of domain/AuditEntry. */
 export const AuditEntryBody = Schema.Struct(Struct.renameKeys(AuditRecord.fields, wireNames))
 export type AuditEntryBody = typeof AuditEntryBody.Type
 

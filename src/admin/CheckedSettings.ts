@@ -24,7 +24,7 @@ const initKeyCheck: SettingsCheck = ({ problemOf, valueOf }) =>
     ]
   })
 
-/** What is wrong inside of a file that a setting names. */
+/** The faults inside of a file that a setting names. */
 const fileCheck =
   <A>(
     setting: Setting<string | null>,

@@ -42,7 +42,7 @@ export const UserHoldingsBody = Schema.Struct({
       name: Schema.String,
       /** Files of the user. */
       files: Schema.Int,
-      /** Whether the project has no other owner who may sign in. */
+      /** True if the project has no other owner who may sign in. */
       is_only_owner: Schema.Boolean
     })
   )
@@ -53,7 +53,7 @@ const conversationFields = {
   id: ConversationId,
   turns: Schema.Int,
   created_at: Time,
-  /** Of the last turn, or of the last request that read the conversation. */
+  /** The time of the last turn, or of the last request that read the conversation. */
   updated_at: Time
 }
 const ConversationBody = Schema.Struct(conversationFields)
@@ -89,8 +89,8 @@ const Position = Schema.NumberFromString.check(
 export class DataGroup extends HttpApiGroup.make("data")
   .add(
     /**
-     * Erases what the user has stored. A user with files is deleted only with `files` or `files_to`, and the only
-     * owner of a project only with `files_to`: that user gets the projects, too.
+     * Erases what the user has stored. A user with files is deleted only with `files` or `files_to`, and the
+     * only owner of a project only with `files_to`: that user gets the projects, too.
      */
     HttpApiEndpoint.post("deleteUser", "/users/delete", {
       payload: Schema.Struct({
@@ -102,12 +102,12 @@ export class DataGroup extends HttpApiGroup.make("data")
       success: DeletedUserBody,
       error: Conflict
     }).annotate(Access, "organization"),
-    /** What others notice of the deletion of a user. */
+    /** The files and projects whose loss others notice when the user is deleted. */
     HttpApiEndpoint.get("userHoldings", "/users/holdings", {
       query: owner,
       success: UserHoldingsBody
     }).annotate(Access, "organization"),
-    /** What the service keeps of the user, as a ZIP archive. */
+    /** A ZIP archive of everything that the service keeps of the user. */
     HttpApiEndpoint.get("exportUser", "/users/export", {
       query: owner,
       success: HttpApiSchema.StreamUint8Array({ contentType: [archiveContentType] })

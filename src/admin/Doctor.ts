@@ -1,5 +1,7 @@
 import { DateTime, Effect, FileSystem } from "effect"
 import { Accounts } from "../auth/Accounts.ts"
+import { Backups } from "../backup/Backups.ts"
+import type { LastBackup } from "../backup/LastBackup.ts"
 import { Conversations } from "../conversations/Conversations.ts"
 import { failureReason } from "../domain/failureReason.ts"
 import { type License, Plans } from "../domain/Plan.ts"
@@ -12,14 +14,58 @@ import { Database, reasonOf } from "../sql/Database.ts"
 import { newestKnown } from "../sql/Migrations.ts"
 import { readOnlyText } from "../sql/ServerRequirements.ts"
 import { AdminKey } from "./AdminKey.ts"
-import { backupCheck } from "./BackupCheck.ts"
-import { clockChecks } from "./ClockCheck.ts"
-import { identityCheck } from "./IdentityCheck.ts"
 import { diskCheck, settingsChecks } from "./LocalChecks.ts"
-import { failed, isolated, ok, type Outcome, warning } from "./Outcome.ts"
-import { modelChecks, readersCheck, schemasCheck, webSearchCheck } from "./OutsideChecks.ts"
+import { ok, type Outcome, warning, failed, isolated } from "./Outcome.ts"
+import {
+  clockChecks,
+  identityCheck,
+  modelChecks,
+  readersCheck,
+  schemasCheck,
+  webSearchCheck
+} from "./OutsideChecks.ts"
 import { publicAddressChecks } from "./PublicAddress.ts"
 import { Reload } from "./Reload.ts"
+
+/** Without a schedule, a newest backup that is older than this is worth a warning. */
+const backupDaysMax = 7
+/** With one, it is as soon as so many are missing. */
+const backupsMissedMax = 2
+
+const hoursBetween = (from: DateTime.Utc, to: DateTime.Utc): number =>
+  Math.max(0, (to.epochMilliseconds - from.epochMilliseconds) / 3_600_000)
+
+/** Judges the newest backup by its age and the schedule. */
+export const backupOutcome = (
+  last: LastBackup | null,
+  { directory, everyHours }: { readonly directory: string; readonly everyHours: number },
+  failure: string | null,
+  now: DateTime.Utc
+): Outcome => {
+  const schedule =
+    everyHours === 0
+      ? "Make one by `parley backup FILE`, or set PARLEY_BACKUP_EVERY_HOURS."
+      : `One is due every ${everyHours} hours in ${directory}.`
+  if (failure !== null) {
+    return warning(
+      `The latest scheduled backup failed: ${failure} Correct that; the service tries again by itself, and \`parley backup FILE\` makes one at once.`
+    )
+  }
+  if (last === null) return (everyHours === 0 ? warning : ok)(`There is no backup yet. ${schedule}`)
+  const hours = hoursBetween(last.at, now)
+  const kind = last.encrypted ? "encrypted" : "not encrypted"
+  const found = `The newest backup is of ${DateTime.formatIso(last.at)}, ${kind}, in ${last.path}.`
+  const hoursMax = everyHours === 0 ? backupDaysMax * 24 : everyHours * backupsMissedMax
+  return hours > hoursMax
+    ? warning(`${found} That is ${Math.floor(hours)} hours ago. ${schedule}`)
+    : ok(found)
+}
+
+/** Checks that there is a good backup that is not too old. */
+export const backupCheck = Effect.gen(function* () {
+  const { failure, last, ...schedule } = yield* Backups
+  return backupOutcome(yield* last, schedule, yield* failure, yield* DateTime.now)
+})
 
 /** A license that ends this soon is worth a warning. */
 const licenseDaysLow = 30
@@ -86,7 +132,7 @@ const storeOutcome = ({ database, databaseId, looked, missing, place, trashed }:
   )
 }
 
-/** Whether files can be stored and read: bytes are stored, read back and removed. */
+/** Checks that files can be stored and read: bytes are stored, read back and removed. */
 export const storeCheck = Effect.gen(function* () {
   const { check: works, place, report } = yield* StoreHealth
   return yield* works.pipe(
@@ -117,7 +163,7 @@ const adminKeyCheck = Effect.gen(function* () {
   )
 )
 
-/** Whether the files that were changed while the service runs could be used. */
+/** Reports why files that were changed while the service runs can't be used. */
 const reloadCheck = Effect.gen(function* () {
   const problem = yield* (yield* Reload).problem
   if (problem === null) return []
@@ -125,7 +171,7 @@ const reloadCheck = Effect.gen(function* () {
   return [{ name: "reload", ...failed(detail) }]
 })
 
-/** Whether organizations have plans that the catalog doesn't define. */
+/** Checks that the catalog defines the plans of all organizations. */
 const plansCheck = Effect.gen(function* () {
   const { catalog } = yield* (yield* Plans).current
   const inUse = yield* (yield* Accounts).plansInUse

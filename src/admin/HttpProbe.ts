@@ -7,7 +7,10 @@ import { probeGapSeconds, StreamPart } from "../http/StreamProbe.ts"
 const probeSeconds = 10
 /** The whole stream has a few hundred bytes. */
 const streamBytesMax = 4_096
-/** The pause arrives shortened by the jitter of a network, and not at all through a proxy that holds events back. */
+/**
+ * The pause arrives shortened by the jitter of a network, and not at all through a proxy that holds events
+ * back.
+ */
 const gapMillisMin = probeGapSeconds * 500
 
 /** The request was not answered in time. */
@@ -24,8 +27,8 @@ const bounded = <A>(
   )
 
 /**
- * How far this machine's clock is at least from the one of a web server, in seconds; its `Date` header has whole ones. Null if it
- * doesn't tell.
+ * The least difference between this machine's clock and a web server's, in seconds; the `Date` header has
+ * whole ones. Null if it doesn't tell.
  */
 export const clockDifference = (url: string): Effect.Effect<number | null> =>
   Effect.gen(function* () {
@@ -46,7 +49,7 @@ export const clockDifference = (url: string): Effect.Effect<number | null> =>
 /** The status of the answer to a request without a key. */
 export const statusOf = (url: string) => Effect.map(HttpClient.get(url), ({ status }) => status).pipe(bounded)
 
-/** What came of the stream of StreamProbe. */
+/** The outcome of reading the stream of StreamProbe. */
 export type StreamSeen =
   /** The answer is not this service's. */
   | { readonly _tag: "Other"; readonly status: number }

@@ -32,7 +32,7 @@ const planFacts = (catalog: ReadonlyMap<string, PlanTerms> | null): ReadonlyArra
 const timeOf = (millis: number | null): string | null =>
   millis === null ? null : DateTime.formatIso(DateTime.makeUnsafe(millis))
 
-/** What a license says, without its signature. */
+/** The content of a license, without its signature. */
 const licenseText = (license: License): string =>
   json({
     id: license.id,

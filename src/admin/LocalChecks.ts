@@ -19,10 +19,15 @@ import { Network } from "../tools/egress/Network.ts"
 import { SearchProbe } from "../tools/WebSearch.ts"
 import type { Check } from "./AdminBodies.ts"
 import { checkedSettings } from "./CheckedSettings.ts"
-import { outsideClockChecks } from "./ClockCheck.ts"
-import { identityProviderCheck } from "./IdentityCheck.ts"
 import { failed, isolated, named, ok, warning } from "./Outcome.ts"
-import { modelChecks, readersCheck, schemasCheck, webSearchCheck } from "./OutsideChecks.ts"
+import {
+  outsideClockChecks,
+  identityProviderCheck,
+  modelChecks,
+  readersCheck,
+  schemasCheck,
+  webSearchCheck
+} from "./OutsideChecks.ts"
 import { isLoopback, publicAddressOfSettings } from "./PublicAddress.ts"
 
 /** Less free space than this is worth a warning. */
@@ -46,7 +51,7 @@ export const settingsChecks = Effect.gen(function* () {
   return [...account, ...outcomes.map((outcome) => ({ name: "settings", ...outcome }))]
 })
 
-/** What a start here would find in the database of DATABASE_URL. */
+/** The state of the database of DATABASE_URL that a start here would find. */
 const schemaCheck = Effect.fnUntraced(function* (url: Redacted.Redacted) {
   const { after, before, pending } = yield* plannedMigrations({ url })
   if (before === 0) return ok("It is empty. The first start creates the tables.")
@@ -104,7 +109,7 @@ const portChecks = Effect.gen(function* () {
   return outcomes.flat().map((outcome): Check => ({ name: "port", ...outcome }))
 })
 
-/** What can be asked without the service and without its database. */
+/** The services that can be asked without a running service and its database. */
 const OutsideLayer = Layer.mergeAll(
   Router.layer,
   IdentityProvider.layer,
@@ -159,6 +164,6 @@ export const localChecks: Effect.Effect<ReadonlyArray<Check>> = checkedSettings.
     ]
     return Effect.succeed(named("settings", outcomes))
   }),
-  // What would be logged is in the lines.
+  // The lines say whatever would be logged.
   Effect.provideService(References.MinimumLogLevel, "None")
 )

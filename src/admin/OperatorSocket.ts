@@ -3,14 +3,17 @@ import { SecureRandom } from "effect/crypto"
 import { failureReason } from "../domain/failureReason.ts"
 
 /**
- * The Unix socket of the data directory at which a service answers the command line of the same machine. Who can open it is
- * decided by the operating system: only the account of the service, and root.
+ * The Unix socket of the data directory at which a service answers the command line of the same machine. Who
+ * can open it is decided by the operating system: only the account of the service, and root.
  */
 
 const directoryMode = 0o700
 const socketMode = 0o600
 
-/** The longest path of a socket, in bytes. Source: `sun_path` of unix(4) on macOS, which is 4 shorter than on Linux. */
+/**
+ * The longest path of a socket, in bytes. Source: `sun_path` of unix(4) on macOS, which is 4 shorter than on
+ * Linux.
+ */
 const pathBytesMax = 103
 
 /** Tells the sockets of processes that start together apart. */
@@ -25,12 +28,13 @@ const absent = (why: string) =>
     `The command line can't ask this service by its data directory: ${why} Until then, name the service in PARLEY_URL and its key in PARLEY_ADMIN_KEY or PARLEY_ADMIN_KEY_FILE.`
   )
 
-/** What tells a file from another one that has its name later. */
+/** Tells a file from another one that has its name later. */
 const identityOf = ({ dev, ino }: FileSystem.File.Info) => `${dev} ${Option.getOrElse(ino, () => 0)}`
 
 /**
- * Runs a server at the socket of the data directory until the scope closes. The latest process of a data directory takes the
- * place of the one before it, as of one that was killed. A service without the socket runs, too, and says so.
+ * Runs a server at the socket of the data directory until the scope closes. The latest process of a data
+ * directory takes the place of the one before it, as of one that was killed. A service without the socket
+ * runs, too, and says so.
  */
 export const serveAtSocket = Effect.fnUntraced(function* <E extends { readonly cause: unknown }, R>(
   dataDir: string,
@@ -41,7 +45,8 @@ export const serveAtSocket = Effect.fnUntraced(function* <E extends { readonly c
   const random = yield* SecureRandom.SecureRandom
   const socket = yield* socketIn(dataDir)
   const directory = path.dirname(socket)
-  // The socket gets its name when only its owner can open it, and so replaces one that nobody listens at in one step.
+  // The socket gets its name when only its owner can open it, and so replaces one that nobody listens at in
+  // one step.
   const draft = `${socket}.${(yield* random.uuidV4()).slice(0, draftCharacters)}`
   if (Buffer.byteLength(draft) > pathBytesMax) {
     return yield* absent(

@@ -6,7 +6,7 @@ import type { Check } from "./AdminBodies.ts"
 /** The outcome of a check: what was found and, unless all is well, what to do. */
 export type Outcome = Omit<Check, "name">
 
-/** What begins a line of a list. */
+/** The beginning of a line of a list. */
 const bullet = /^(?:[-*] )?/
 
 /** One sentence after the other: every check is one line, also of a text that has several. */

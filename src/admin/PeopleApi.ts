@@ -63,7 +63,10 @@ export class PeopleGroup extends HttpApiGroup.make("people")
       }),
       success: Schema.Struct({ unlinked: Schema.Int })
     }).annotate(Access, "organization"),
-    /** The user is created when the invitation is used. An invitation of the same address to the organization is replaced. */
+    /**
+     * The user is created when the invitation is used. An invitation of the same address to the organization
+     * is replaced.
+     */
     HttpApiEndpoint.post("invite", "/invitations", {
       payload: Schema.Struct({
         email: Email,
@@ -74,7 +77,7 @@ export class PeopleGroup extends HttpApiGroup.make("people")
       success: NewLinkBody,
       error: Conflict
     }).annotate(Access, "organization"),
-    /** Those that can still be used, oldest first. */
+    /** Invitations that can still be used, oldest first. */
     HttpApiEndpoint.get("listInvitations", "/invitations", {
       query: { after: cursor(LinkId) },
       success: listBody(InvitationBody)

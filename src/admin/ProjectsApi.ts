@@ -80,7 +80,9 @@ export class ProjectsGroup extends HttpApiGroup.make("projects")
       success: Removed,
       error: Conflict
     }),
-    /** Read before files are uploaded for a project: their owner, their maximum size, and how many at once. */
+    /**
+     * Read before files are uploaded for a project: their owner, their maximum size, and how many at once.
+     */
     HttpApiEndpoint.get("uploadLimits", "/projects/:project_id/upload-limits", {
       ...ofProject,
       query: { email: Schema.optionalKey(Email) },

@@ -14,7 +14,7 @@ export const isLoopback = (host: string): boolean =>
   host === "::1" ||
   host.startsWith("127.")
 
-/** What the settings alone say; null where the address itself is to be asked. */
+/** The outcome by the settings alone; null where the address itself is to be asked. */
 const settingsOutcome = ({ console: { publicUrl }, http }: Settings): Outcome | null => {
   if (publicUrl !== null) return null
   return isLoopback(http.host)
@@ -41,7 +41,7 @@ const tlsOutcome = (publicUrl: string): ReadonlyArray<Outcome> => {
       ]
 }
 
-/** What a stream through the address shows. */
+/** The outcomes of a stream through the address. */
 const streamOutcomes = (publicUrl: string, seen: StreamSeen): ReadonlyArray<Outcome> => {
   if (seen._tag === "Other") {
     return [
@@ -80,7 +80,7 @@ const streamOutcomes = (publicUrl: string, seen: StreamSeen): ReadonlyArray<Outc
   ]
 }
 
-/** Whether the operator's interface answers there; that it refuses a request without a key shows that it does. */
+/** Warns if the operator's interface answers there, which the refusal of a request without a key shows. */
 const adminOutcomes = (publicUrl: string) =>
   statusOf(`${publicUrl}/admin/users`).pipe(
     Effect.map((status) =>
@@ -101,7 +101,7 @@ const invalidCertificate = /CERT_HAS_EXPIRED|CERT_NOT_YET_VALID|ERR_TLS_CERT_ALT
 /** Codes of certificates of an authority that only some machines know. */
 const unknownAuthority = /SELF_SIGNED_CERT|DEPTH_ZERO_SELF_SIGNED|UNABLE_TO_(VERIFY|GET_ISSUER)/
 
-/** What the system or TLS said, without the address, which stands in front of it. */
+/** The reason of the system or of TLS, without the address, which stands in front of it. */
 const reasonOf = (error: HttpClientError.HttpClientError | NoAnswer): string =>
   error._tag === "NoAnswer" || !Predicate.hasProperty(error.reason, "cause")
     ? failureReason(error)
@@ -116,7 +116,10 @@ const unreachable = (publicUrl: string, reason: string): Outcome => {
   return warning(`The service can't reach itself at ${publicUrl}: ${reason}. ${advice}`)
 }
 
-/** Whether people reach the service by TLS, and what a proxy in front of it does: the service streams to itself through it. */
+/**
+ * Checks that people reach the service by TLS, and that a proxy in front of it passes streams on: the service
+ * streams to itself through it.
+ */
 export const publicAddressChecks = Effect.gen(function* () {
   const settings = yield* AppConfig
   const known = settingsOutcome(settings)

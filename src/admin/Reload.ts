@@ -8,12 +8,12 @@ import { AppConfig } from "../settings/AppConfig.ts"
 import type { ReloadedBody } from "./AdminBodies.ts"
 import { recordPlans } from "./InstallationFacts.ts"
 
-/** How often a process asks whether it should read its files again. */
+/** Seconds between two looks for a request to read the files again. */
 const reloadPollSeconds = 5
 
 /**
- * Reads the files of plans and models again while the service runs: both, or none if one has a fault. Requests that have begun
- * keep what they began with.
+ * Reads the files of plans and models again while the service runs: both, or none if one has a fault.
+ * Requests that have begun keep what they began with.
  */
 export class Reload extends Context.Service<
   Reload,
@@ -86,7 +86,7 @@ export class Reload extends Context.Service<
         return loaded
       })
 
-      /** What fails is logged, and is not tried again until somebody asks for it. */
+      /** A failure is logged, and not tried again until somebody asks for it. */
       const follow = Effect.gen(function* () {
         const count = yield* requests.count
         if (count === (yield* Ref.getAndSet(done, count))) return

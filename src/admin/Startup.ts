@@ -1,10 +1,28 @@
-import { Effect, Layer, type Redacted } from "effect"
+import { Effect, Redacted, Layer } from "effect"
+import { HttpServer } from "effect/http"
 import { Links } from "../auth/Links.ts"
 import { Onboarding } from "../auth/Onboarding.ts"
 import type { User } from "../domain/Account.ts"
 import { LicenseForbids } from "../domain/Errors.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
-import { applicationUrl, linkUrl } from "./LinkUrl.ts"
+
+/** The port of the service; the one of the settings may be 0. */
+const portOf = ({ address }: HttpServer.HttpServer["Service"], fallback: number): number =>
+  address._tag !== "UnixPathAddress" ? address.port : fallback
+
+/** The address of the web application in browsers, without a slash at the end. */
+export const applicationUrl = Effect.gen(function* () {
+  const { console, http } = yield* AppConfig
+  const server = yield* HttpServer.HttpServer
+  return console.publicUrl ?? `http://localhost:${portOf(server, http.port)}`
+})
+
+/**
+ * The address of a link. Browsers send nothing behind the # to a server, so that no log on the way has the
+ * token.
+ */
+export const linkUrl = (application: string, token: Redacted.Redacted): string =>
+  `${application}/link#${Redacted.value(token)}`
 
 /** Stores the key of PARLEY_INIT_API_KEY and its user, at any start and before the service listens. */
 export const adoptGivenKey = Effect.gen(function* () {
@@ -28,8 +46,8 @@ export const adoptGivenKey = Effect.gen(function* () {
 export const layerGivenKey = Layer.effectDiscard(adoptGivenKey)
 
 /**
- * Creates the first user and its key where there is no user, and shows the key before both are committed. To be called
- * when the service listens: a start that fails earlier leaves no unseen key behind.
+ * Creates the first user and its key where there is no user, and shows the key before both are committed. To
+ * be called when the service listens: a start that fails earlier leaves no unseen key behind.
  */
 export const firstAccount = Effect.fn("FirstStart.firstAccount")(function* (
   show: (user: User, key: Redacted.Redacted) => Effect.Effect<void>
@@ -48,7 +66,7 @@ export const setUpUrl = Effect.gen(function* () {
   )
 }).pipe(Effect.withSpan("FirstStart.setUpUrl"))
 
-/** What the operator sees when the service is up. */
+/** The facts that the operator sees when the service is up. */
 export interface Startup {
   readonly url: string
   readonly version: string
@@ -59,7 +77,7 @@ export interface Startup {
   /** The operator's interface, if it has a port of its own. */
   readonly adminUrl: string | null
   readonly dataDir: string
-  /** Where the embedded database is, if not below `dataDir`. */
+  /** The directory of the embedded database, if it isn't below `dataDir`. */
   readonly databaseDir: string | null
   readonly key: StartupKey
   /** The link for the first administrator, as long as none has signed in. */
@@ -118,7 +136,7 @@ const invitation = ({ key, url }: Startup): ReadonlyArray<string> => {
     : ["  Ask something, as a user who may read the key:", "", ...curl(url, `$(cat ${quoted(key.file)})`)]
 }
 
-/** How the web application is set up. */
+/** The way to set up the web application. */
 const setUp = ({ setUpUrl }: Startup): ReadonlyArray<string> =>
   setUpUrl === null
     ? []
@@ -130,7 +148,10 @@ const setUp = ({ setUpUrl }: Startup): ReadonlyArray<string> =>
         ""
       ]
 
-/** The address of a service that listens on all networks isn't one to connect to; the loopback of its family is. */
+/**
+ * The address of a service that listens on all networks isn't one to connect to; the loopback of its family
+ * is.
+ */
 export const reachable = (url: string): string =>
   url.replace(/^http:\/\/0\.0\.0\.0:/, "http://127.0.0.1:").replace(/^http:\/\/\[::\]:/, "http://[::1]:")
 
@@ -149,7 +170,7 @@ const folded = (label: string, text: string): ReadonlyArray<string> => {
   )
 }
 
-/** Where others reach a service that listens on more than this machine, and what they should know. */
+/** The addresses of a service that listens on more than this machine, and a warning. */
 const exposed = ({ networkUrls }: Startup): ReadonlyArray<string> => {
   if (networkUrls.length === 0) return []
   const text =

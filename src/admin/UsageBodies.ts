@@ -4,7 +4,7 @@ import { CalendarDay, ReportBy, UsageSums } from "../domain/Allowance.ts"
 import { ApiKeyId } from "../domain/Ids.ts"
 import { wireNames } from "./AdminBodies.ts"
 
-/** What a report of usage is asked for, and what it says. */
+/** The query and the body of a report of usage. */
 
 /** At most one of the first three; without them, the usage of all users. */
 export const usageQuery = {
@@ -19,7 +19,10 @@ export const usageQuery = {
 
 const sums = {
   ...Struct.renameKeys(UsageSums.fields, wireNames),
-  /** By the present prices of the catalog, for the requests whose model has one; left out where none has. */
+  /**
+   * The cost by the present prices of the catalog, for the requests whose model has one; left out where none
+   * has.
+   */
   cost: Schema.optionalKey(Schema.Finite)
 }
 
@@ -29,7 +32,10 @@ export const UsageBody = Schema.Struct({
   days: Schema.Int,
   data: Schema.Array(
     Schema.Struct({
-      /** The day, the name of the model or of the organization, the e-mail address of the user, or the id of the key. */
+      /**
+       * The day, the name of the model or of the organization, the e-mail address of the user, or the id of
+       * the key.
+       */
       label: Schema.String,
       ...sums,
       /** Null unless the report is split by key. */

@@ -5,7 +5,7 @@ import type { OrganizationId, UserId } from "../domain/Ids.ts"
 import { type After, askForAll, askServer } from "./AdminClient.ts"
 import * as Parameter from "./CliParameters.ts"
 import { command, given, group } from "./CommandLine.ts"
-import { deleteOrganization, deleteUser, renameOrganization } from "./DeletionCommands.ts"
+import { deleteOrganization, deleteUser, renameOrganization } from "./DataCommands.ts"
 import { secretNotice } from "./KeyCommands.ts"
 import { listed, listText, shortTime } from "./Output.ts"
 import {

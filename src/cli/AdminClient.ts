@@ -37,7 +37,7 @@ const noParley = ({ place }: FoundServer, status: number | undefined): CliFailur
 /** Says why no answer came, if not because the server isn't there. */
 type Unanswered = (place: string) => CliFailure
 
-/** What went wrong between here and the server, as the person at the terminal can act on it. */
+/** Says what went wrong between here and the server, so that the person at the terminal can act on it. */
 const explain =
   (server: FoundServer, from: string, unanswered: Unanswered | null) =>
   (error: unknown): CliFailure => {
@@ -62,7 +62,9 @@ const signed = HttpClientRequest.setHeader("user-agent", `${cliProduct}/${thisBu
 /** Whatever sits at an address, no request goes elsewhere. */
 const withoutRedirects = Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" })
 
-/** The client of a Unix socket, or the one that is there. A socket has no connection that outlives an answer. */
+/**
+ * The client of a Unix socket, or the one that is there. A socket has no connection that outlives an answer.
+ */
 const clientOf = ({ socket: socketPath }: FoundServer) =>
   socketPath === null
     ? HttpClient.HttpClient
@@ -116,7 +118,7 @@ const existing = (names: ReadonlyArray<string>, hasMore: boolean, command: strin
     : `Those that exist: ${names.slice(0, namedMax).map(printable).join(", ")}${more}.`
 }
 
-/** For the operator, who may see every name: what exists, where something doesn't. By the code of the refusal. */
+/** Adds to the refusal of an unknown name the names that exist, which the operator may see. */
 const withExisting = Effect.fnUntraced(function* ({ code, message }: CliFailure) {
   switch (code) {
     case "organization_not_found": {

@@ -17,7 +17,7 @@ import * as Parameter from "./CliParameters.ts"
 import { CliFailure, command, given, group, isClosedPipe, json } from "./CommandLine.ts"
 import { listed, shortTime } from "./Output.ts"
 
-/** How long an export may make no progress. */
+/** Seconds for which an export may make no progress. */
 const stallSeconds = 60
 
 const textFlag = (name: string, description: string) =>

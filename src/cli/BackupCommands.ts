@@ -40,7 +40,7 @@ export const local = <A, E extends { readonly message: string }, R>(
 /** The audit log and messages name the whole path. */
 const wholePath = (file: string) => Effect.map(Path.Path, (path) => path.resolve(file))
 
-/** How far the work is, on the standard error. */
+/** Reports the progress of the work on the standard error. */
 const shownProgress = Effect.map(
   Stdio.Stdio,
   (stdio): Progress =>

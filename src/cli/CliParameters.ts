@@ -10,9 +10,10 @@ import { CliFailure } from "./CommandLine.ts"
 import { printable } from "./Table.ts"
 
 /**
- * Arguments and flags that several commands take, each checked before anything is sent. What a command is about is named by
- * position, in one way everywhere: a user by e-mail address, an organization by name, a project by ORG/PROJECT, by a name that
- * is unique or by id, everything else by id, behind its owner if it has one. Flags say the rest.
+ * Arguments and flags that several commands take, each checked before anything is sent. What a command is
+ * about is named by position, in one way everywhere: a user by e-mail address, an organization by name, a
+ * project by ORG/PROJECT, by a name that is unique or by id, everything else by id, behind its owner if it
+ * has one. Flags say the rest.
  */
 
 /** A rule as the end of "Expected: …". */

@@ -55,7 +55,9 @@ const terminalColumns = Effect.gen(function* () {
   return columns > 0 ? columns : null
 })
 
-/** A command that prints a text, or with `--json` a document. Give it an example by `Command.withExamples`. */
+/**
+ * A command that prints a text, or with `--json` a document. Give it an example by `Command.withExamples`.
+ */
 export const command = <const Name extends string, const Parameters extends Command.Command.Config, E, R>(
   name: Name,
   description: string,
@@ -95,7 +97,7 @@ const exitCode = { done: 0, failed: 1, misused: 2 } as const
 interface Program {
   /** Stands in front of each error. */
   readonly name: string
-  /** Whether errors are printed as JSON documents. */
+  /** True prints errors as JSON documents. */
   readonly json: boolean
 }
 
@@ -133,7 +135,7 @@ const presenter = (program: Program): CliOutput.Presenter => ({
   }
 })
 
-/** Whether the program was called without a command, which is answered by its help. */
+/** True if the program was called without a command, which is answered by its help. */
 const isHelpAlone = (error: unknown): boolean =>
   CliError.isCliError(error) &&
   error._tag === "ShowHelp" &&
@@ -165,7 +167,7 @@ export const exitCodeOf = <A, E, R>(program: Program, command: Effect.Effect<A, 
     )
   )
 
-/** Whether the reader of a pipe wanted no more, as `head` does: no failure of the command. */
+/** True if the reader of a pipe wanted no more, as `head` does: no failure of the command. */
 export const isClosedPipe = (error: unknown): boolean =>
   Predicate.hasProperty(error, "code") && error.code === "EPIPE"
 

@@ -5,7 +5,7 @@ import { ConversationId } from "../domain/Ids.ts"
 import { type After, askForAll, askServer } from "./AdminClient.ts"
 import * as Parameter from "./CliParameters.ts"
 import { command, group } from "./CommandLine.ts"
-import { confirmed, yes } from "./DeletionCommands.ts"
+import { confirmed, yes } from "./DataCommands.ts"
 import { listed, shortTime } from "./Output.ts"
 import { printable } from "./Table.ts"
 
@@ -48,7 +48,7 @@ const shownPart = (part: (ShownItem & { readonly type: "message" })["content"][n
   return part.type === "input_file" ? `[file ${part.file_id}]` : part.text
 }
 
-/** What a person can read of an item. */
+/** The part of an item that a person can read. */
 const itemText = (item: ShownItem): string =>
   item.type === "message" ? item.content.map(shownPart).join("\n") : `[${item.type}]`
 

@@ -15,7 +15,7 @@ import { findLocalFile, type LocalFile, refuseLarger, upload } from "./Upload.ts
 const uploadsMax = 4
 /** Interval at which a waiting command asks for the state of the files. */
 const pollSeconds = 1
-/** How long the number of searchable files may stay the same before a waiting command fails. */
+/** Seconds for which the number of searchable files may stay the same before a waiting command fails. */
 const stallSeconds = 600
 
 const filesOf = (id: ProjectId, status?: CorpusStatus) =>
@@ -34,7 +34,9 @@ interface Destination {
   readonly email: string
 }
 
-/** Uploads a file and adds it. An uploaded file is added also when another file's failure ends the command. */
+/**
+ * Uploads a file and adds it. An uploaded file is added also when another file's failure ends the command.
+ */
 const addFile = (file: LocalFile, { email, projectId }: Destination, advance: Advance) =>
   Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {

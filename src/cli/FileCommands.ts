@@ -119,7 +119,8 @@ const uploadFile = command(
 
 const adopt = Effect.gen(function* () {
   const { database } = yield* AppConfig
-  // Nobody else uses the embedded database then, so whatever is registered there has ended.
+  // No other process uses the embedded database, so what is registered there belongs to processes that are
+  // gone.
   if (database.url === null) yield* leaveAllStores
   const binding = yield* makeStoreBinding(yield* makeBlobs)
   return yield* binding.adopt
@@ -134,7 +135,7 @@ const adoptedStore = (settings: Settings) =>
     Effect.provide(Layer.succeed(AppConfig, settings))
   )
 
-/** Asks no server, because it is for an operator whose server refuses to start. */
+/** Helps an operator whose server refuses to start, so it asks none. */
 const adoptStore = command(
   "adopt-store",
   "Bind the file store to the database of these settings, while no server runs",

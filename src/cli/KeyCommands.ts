@@ -1,11 +1,12 @@
 import { NodeCrypto } from "@effect/platform-node"
-import { Effect, Option, Redacted } from "effect"
+import { Effect, Option, Redacted, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { graceSecondsMax, type KeyBody } from "../admin/AdminApi.ts"
 import { expirySecondsMax } from "../admin/AdminKeysApi.ts"
 import * as KeyToken from "../auth/KeyToken.ts"
+import { AccountName, expected } from "../domain/Account.ts"
 import { tokensMax } from "../domain/Allowance.ts"
-import type { ApiKeyId } from "../domain/Ids.ts"
+import type { ApiKeyId, AdminKeyId } from "../domain/Ids.ts"
 import { requestsPerMinuteMax } from "../domain/KeyLimits.ts"
 import { type After, askForAll, askServer } from "./AdminClient.ts"
 import * as Parameter from "./CliParameters.ts"
@@ -50,7 +51,7 @@ const limitFlag = (name: string, max: number, description: string) =>
     Flag.optional
   )
 
-/** Those of the key itself. */
+/** The limits of the key itself. */
 const limits = {
   daily: limitFlag("daily-tokens", tokensMax, "Tokens that the key may use per day (UTC)"),
   monthly: limitFlag("monthly-tokens", tokensMax, "Tokens that the key may use per month (UTC)"),
@@ -216,4 +217,58 @@ export const keyCommand = group("key", "API keys", [
   rollKey,
   revokeKey,
   generateKey
+])
+
+const operatorKeyName = Argument.String("name").pipe(
+  Argument.filter(Schema.is(AccountName), Parameter.must(expected.name)),
+  Argument.withDescription("Name of the key, by which the audit log names its operator")
+)
+
+const createAdminKey = command(
+  "create",
+  "Create an admin key for an operator, and print it once",
+  { name: operatorKeyName, expiresIn },
+  Effect.fnUntraced(function* ({ expiresIn, name }) {
+    const payload = { name, expires_in_seconds: Option.getOrNull(expiresIn) }
+    const value = yield* askServer((client) => client.adminKeys.create({ payload }))
+    const until =
+      value.expires_at === null ? "which doesn't expire" : `valid until ${shortTime(value.expires_at)}`
+    const text =
+      `Created admin key "${value.name}", ${until}. Its operator sets it as PARLEY_ADMIN_KEY:\n` +
+      secretNotice(value.key)
+    return { value, text }
+  })
+).pipe(Command.withExamples([{ command: "parley admin-key create ada --expires-in 365d" }]))
+
+const listAdminKeys = command(
+  "list",
+  "List the admin keys of operators, without the one of the settings or of the data directory",
+  {},
+  Effect.fnUntraced(function* () {
+    const keys = yield* askForAll((client, page: After<AdminKeyId>) => client.adminKeys.list({ query: page }))
+    return listed(keys, {
+      NAME: ({ name }) => name,
+      KEY: ({ hint }) => `…${hint}`,
+      STATUS: ({ status }) => status,
+      CREATED: ({ created_at }) => shortTime(created_at),
+      EXPIRES: ({ expires_at }) => shortTime(expires_at),
+      "LAST USED": ({ last_used_at }) => shortTime(last_used_at)
+    })
+  })
+).pipe(Command.withExamples([{ command: "parley admin-key list" }]))
+
+const revokeAdminKey = command(
+  "revoke",
+  "Revoke an admin key permanently, at every server at once",
+  { name: operatorKeyName },
+  Effect.fnUntraced(function* ({ name }) {
+    const value = yield* askServer((client) => client.adminKeys.revoke({ payload: { name } }))
+    return { value, text: `Revoked admin key "${value.name}" (…${value.hint}).` }
+  })
+).pipe(Command.withExamples([{ command: "parley admin-key revoke ada" }]))
+
+export const adminKeyCommand = group("admin-key", "Admin keys of operators", [
+  createAdminKey,
+  listAdminKeys,
+  revokeAdminKey
 ])

@@ -9,7 +9,7 @@ import { Database, databasePlace } from "../sql/Database.ts"
 import { migrate, type MigrationPlan, newestKnown, plannedMigrations } from "../sql/Migrations.ts"
 import { CliFailure, command } from "./CommandLine.ts"
 
-/** What is to be done; `isNew` where no start has created the embedded database yet. */
+/** The migrations to run; `isNew` where no start has created the embedded database yet. */
 interface Outcome {
   readonly plan: MigrationPlan
   readonly isNew: boolean
@@ -17,7 +17,10 @@ interface Outcome {
 
 const announce = (name: string) => Console.error(`Running ${name}.`)
 
-/** An embedded server that no service runs is started meanwhile, on a copy of its data where nothing may change. */
+/**
+ * An embedded server that no service runs is started meanwhile, on a copy of its data where nothing may
+ * change.
+ */
 const outcomeOf = Effect.fnUntraced(function* (settings: Settings, dryRun: boolean) {
   const embedded = settings.database.url === null ? yield* findEmbedded(settings.dataDir) : null
   if (dryRun && embedded !== null && !embedded.hasData) {
@@ -54,7 +57,10 @@ const textOf = (place: string, { isNew, plan }: Outcome, dryRun: boolean): strin
     : `Brought ${place} from schema ${before} to ${after} by ${count}.`
 }
 
-/** Works on the database of the settings and asks no server, so that it can be done before the first one starts. */
+/**
+ * Works on the database of the settings and asks no server, so that it can be done before the first one
+ * starts.
+ */
 export const migrateCommand = command(
   "migrate",
   "Bring the tables of the database to this version, as a start does",

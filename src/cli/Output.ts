@@ -2,7 +2,10 @@ import { Console, DateTime, Effect, Stdio, Stream } from "effect"
 import { counted } from "../domain/counted.ts"
 import { Table } from "./Table.ts"
 
-/** A list as a command prints it: a line for each item, and its column's text for each heading; `none` says that it is empty. */
+/**
+ * A list as a command prints it: a line for each item, and its column's text for each heading; `none` says
+ * that it is empty.
+ */
 export const listed = <Item>(
   items: ReadonlyArray<Item>,
   columns: Readonly<Record<string, (item: Item) => string>>,
@@ -22,7 +25,7 @@ export const listed = <Item>(
 export const shortTime = (time: DateTime.Utc | null): string =>
   time === null ? "-" : `${DateTime.formatIso(time).slice(0, 16).replace("T", " ")} UTC`
 
-/** What is allowed of something; a dash where nothing bounds it. */
+/** The names that are allowed; a dash where nothing bounds them. */
 export const listText = (names: ReadonlyArray<string> | undefined): string => {
   if (names === undefined) return "-"
   return names.length === 0 ? "none" : names.join(", ")
@@ -30,7 +33,7 @@ export const listText = (names: ReadonlyArray<string> | undefined): string => {
 
 /** Something that takes a while. */
 interface Work {
-  /** What is being done, and to what; printable. */
+  /** A verb and its object, such as the name of a file; printable. */
   readonly title: string
   readonly total: number
   readonly unit: "byte" | "file" | "blob" | "table"

@@ -7,7 +7,7 @@ import { type After, askForAll, askServer } from "./AdminClient.ts"
 import * as Parameter from "./CliParameters.ts"
 import { CliFailure, command, group, json, unreadable } from "./CommandLine.ts"
 import { addFiles, listCorpus, reindex, removeFile } from "./CorpusCommands.ts"
-import { deleteProject, renameProject } from "./DeletionCommands.ts"
+import { deleteProject, renameProject } from "./DataCommands.ts"
 import { listed, shortTime } from "./Output.ts"
 import { printable, type Table, type Text } from "./Table.ts"
 
@@ -242,7 +242,10 @@ const queriesOf = Effect.fnUntraced(function* (path: string) {
   )
 })
 
-/** Prints a line of JSON for each query, in their order, for programs that measure the search; with `--json`, one array. */
+/**
+ * Prints a line of JSON for each query, in their order, for programs that measure the search; with `--json`,
+ * one array.
+ */
 const evaluate = Command.make(
   "eval",
   {

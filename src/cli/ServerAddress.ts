@@ -6,7 +6,7 @@ import { settingsTable } from "../settings/SettingsTable.ts"
 import { allowedOf, httpUrl } from "../settings/TextCodec.ts"
 import { CliFailure } from "./CommandLine.ts"
 
-/** How the command line finds the server and the key. What the operator names comes before what is found. */
+/** The command line finds the server and the key. A name that the operator gives comes before what is found. */
 
 const dataDirectory = Effect.gen(function* () {
   const { name, parse } = settingsTable.service.dataDir

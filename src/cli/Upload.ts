@@ -3,14 +3,14 @@ import { askWithoutLimit, tooLong } from "./AdminClient.ts"
 import { CliFailure, unreadable, unusable } from "./CommandLine.ts"
 import type { Advance } from "./Output.ts"
 
-/** How long an upload may make no progress; the server may wait for the text almost as long. */
+/** Seconds for which an upload may make no progress; the server may wait for the text almost as long. */
 const stallSeconds = 330
 
 /** A file of this machine that is to be sent. */
 export interface LocalFile {
   readonly name: string
   readonly size: number
-  /** As many bytes as `size` says, or a failure. */
+  /** Exactly `size` bytes, or a failure. */
   readonly bytes: Stream.Stream<Uint8Array, CliFailure>
 }
 
@@ -28,7 +28,7 @@ export const findLocalFile = Effect.fnUntraced(function* (path: string) {
 
   const bytes = Stream.suspend(() => {
     let seen = 0
-    // What is appended meanwhile is left out; what is cut off would make another file.
+    // Bytes that are appended meanwhile are left out; a file that was cut off would be another file.
     return fs.stream(path, { bytesToRead: size }).pipe(
       Stream.mapError(unreadable(path)),
       Stream.tap((piece) =>

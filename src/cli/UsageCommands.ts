@@ -79,7 +79,7 @@ export const limitsCommand = group("limits", "Token limits of users", [setLimits
 type Usage = typeof UsageBody.Type
 type Line = Usage["total"] & Partial<Usage["data"][number]>
 
-/** For a spreadsheet; numbers as they are. */
+/** A table for a spreadsheet; numbers stay as they are. */
 const usageCsv = (by: ReportBy, { data }: Usage): string =>
   csvOf(
     [

@@ -6,7 +6,7 @@ const nameCharactersMax = 100
 /** Source: RFC 5321, section 4.5.3.1.3, without the angle brackets. */
 const emailCharactersMax = 254
 
-/** How many characters a new password has. */
+/** The shortest and the longest new password, in characters. */
 export const passwordCharacters = { min: 12, max: 200 }
 
 /**
@@ -49,7 +49,7 @@ export const Email = Schema.String.check(
 )
 
 /**
- * What a user may do in the web application: owners and admins run the installation, an organization's admin manages its users,
+ * The rights of a user in the web application: owners and admins run the installation, an organization's admin manages its users,
  * a member has keys and usage of its own. Only owners manage owners and admins.
  */
 export const Role = Schema.Literals(["owner", "admin", "organization_admin", "member"])

@@ -21,11 +21,11 @@ export const LimitChange = Schema.Union([
 ])
 export type LimitChange = typeof LimitChange.Type
 
-/** Where a limit comes from. */
+/** The origin of a limit. */
 export const LimitSource = Schema.Literals(["user", "plan", "settings"])
 export type LimitSource = typeof LimitSource.Type
 
-/** What is counted in the current window. */
+/** The tokens that are counted in the current window. */
 const WindowUse = Schema.Struct({
   used: Schema.Int,
   /** The tokens that running requests have reserved. */
@@ -58,11 +58,11 @@ export interface KeyAllowance {
   readonly requestsPerMinute: number | null
 }
 
-/** How a usage report is grouped. */
+/** The groups of a usage report. */
 export const UsageBy = Schema.Literals(["day", "model", "key"])
 export type UsageBy = typeof UsageBy.Type
 
-/** How an operator's report is grouped. */
+/** The groups of an operator's report. */
 export const ReportBy = Schema.Literals([...UsageBy.literals, "user", "org"])
 export type ReportBy = typeof ReportBy.Type
 
@@ -90,7 +90,7 @@ export type UsageSums = typeof UsageSums.Type
 /** The most days of one usage report: a leap year. */
 export const reportDaysMax = 366
 
-/** Whether the text is a date of the calendar from 1970 on. */
+/** True for a date of the calendar from 1970 on. */
 const isDay = (text: string): boolean =>
   /^(19[7-9]|[2-9]\d\d)\d-\d{2}-\d{2}$/.test(text) &&
   Option.exists(DateTime.make(text), (time) => DateTime.formatIsoDateUtc(time) === text)

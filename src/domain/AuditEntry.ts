@@ -1,7 +1,7 @@
 import { Schema, Struct } from "effect"
 import { AuditEntryId, OrganizationId } from "./Ids.ts"
 
-/** What an entry of the audit log is about. */
+/** The kinds of things that an entry of the audit log is about. */
 export const AuditTarget = Schema.Literals([
   "organization",
   "user",
@@ -81,7 +81,7 @@ export const auditActions = {
 export const AuditAction = Schema.Literals(Struct.keys(auditActions))
 export type AuditAction = typeof AuditAction.Type
 
-/** Where a change came from; `server`: from the service itself. */
+/** The origin of a change; `server`: the service itself. */
 export const AuditOrigin = Schema.Literals(["browser", "cli", "api", "server"])
 
 const Value = Schema.Union([Schema.String, Schema.Finite, Schema.Boolean, Schema.Null])
@@ -93,7 +93,7 @@ export const AuditDetails = Schema.Record(
 )
 export type AuditDetails = typeof AuditDetails.Type
 
-/** What a service records of a change. Names are kept as they are now, so that the history survives what it names. */
+/** The record of a change. Names are kept as they are now, so that the history survives what it names. */
 export interface AuditEntry {
   readonly action: AuditAction
   readonly target: { readonly id: string | null; readonly name: string }

@@ -75,7 +75,7 @@ export type CorpusFile = typeof ListedCorpusFile.Type & {
 export interface FileToAdd {
   readonly fileId: FileId
   readonly attributes: FileAttributes | null
-  /** What names the file in errors. */
+  /** The parameter that names the file in errors. */
   readonly param: string
 }
 
@@ -84,7 +84,7 @@ export interface FileBatch {
   readonly id: FileBatchId
   readonly createdAt: DateTime.Utc
   readonly isCancelled: boolean
-  /** By whether they are searchable already; `failed` never will be, and `removed` is what the project has no more. */
+  /** The number of files in each state; `failed` files never become searchable, and the project has `removed` files no more. */
   readonly pending: number
   readonly indexed: number
   readonly failed: number
@@ -100,5 +100,5 @@ interface Membership {
 /** The proof that a user may read a project. A search demands it, and only `plans/Policy` creates it. */
 export type ProjectMembership = Brand.Branded<Membership, "ProjectMembership">
 
-/** For `plans/Policy` alone, after its query; the architecture check enforces that. */
+/** Only `plans/Policy` calls this, after its query; the architecture check enforces that. */
 export const proveMembership = Brand.nominal<ProjectMembership>()

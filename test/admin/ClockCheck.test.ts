@@ -1,8 +1,8 @@
 import { createServer } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { clockOutcome, originsElsewhere } from "../../src/admin/ClockCheck.ts"
 import { clockDifference } from "../../src/admin/HttpProbe.ts"
+import { clockOutcome, originsElsewhere } from "../../src/admin/OutsideChecks.ts"
 import { serveOnLoopback } from "../support/serveOnLoopback.ts"
 
 const hourMillis = 3_600_000

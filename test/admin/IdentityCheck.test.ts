@@ -1,6 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
-import { identityCheck } from "../../src/admin/IdentityCheck.ts"
+import { identityCheck } from "../../src/admin/OutsideChecks.ts"
 import { Accounts } from "../../src/auth/Accounts.ts"
 import { AppConfig } from "../../src/settings/AppConfig.ts"
 import { authLayer } from "../auth/AccountsFixture.ts"
