@@ -114,7 +114,7 @@ describe("the license script", () => {
       yield* readLicense(Redacted.make(signed.stdout.trim()), Redacted.make(publicKey ?? ""))
       const misused = script("sign", "--key", basename(file))
       assert.strictEqual(misused.status, 2)
-      assert.match(misused.stderr, /^license: .*licensee/)
+      assert.match(misused.stderr, /\nERROR\n {2}.*licensee/)
     })
   )
 })
