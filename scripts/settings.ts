@@ -7,10 +7,11 @@ import { settingsTable } from "../src/settings/SettingsTable.ts"
 
 const introduction = `# Settings
 
-All settings are environment variables. They are checked together at the start, including the contents of the catalog
-files: one message lists every problem without showing a secret, and the exit code is 78. That message, or a warning, also
-lists each variable that begins with \`PARLEY_\` but is no setting, because it may be misspelled. For a setting with \`_FILE\`,
-the variable of that name may give a file that holds the value. Times are in seconds and sizes in bytes.
+All settings are environment variables. They are checked together at the start, including the contents of the
+catalog files: one message lists every problem without showing a secret, and the exit code is 78. That
+message, or a warning, also lists each variable that begins with \`PARLEY_\` but is no setting, because it may
+be misspelled. For a setting with \`_FILE\`, the variable of that name may give a file that holds the value.
+Times are in seconds and sizes in bytes.
 
 This file is generated: change \`src/settings/SettingsTable.ts\` and run \`npm run settings\`.`
 
@@ -35,6 +36,21 @@ const groupTitles: Readonly<Record<keyof typeof settingsTable, string>> = {
   observability: "Observability"
 }
 
+const lineLengthMax = 110
+
+/** Breaks a list entry between words. Code stays whole, and no line begins with the number of a list. */
+const wrapped = (entry: string): string => {
+  const words = entry.match(/(?:`[^`]*`|\S)+(?: \d+\.(?= |$))?/g) ?? []
+  const lines: Array<string> = []
+  for (const word of words) {
+    const last = lines.at(-1)
+    if (last !== undefined && `${last} ${word}`.length <= lineLengthMax)
+      lines[lines.length - 1] = `${last} ${word}`
+    else lines.push(last === undefined ? word : `  ${word}`)
+  }
+  return lines.join("\n")
+}
+
 const listEntry = ({
   allowed,
   default: text,
@@ -43,10 +59,12 @@ const listEntry = ({
   name,
   secret
 }: Setting<unknown>): string =>
-  [
-    `- ${secret ? `\`${name}\` or \`${name}_FILE\`` : `\`${name}\``}${text === null ? "" : ` (default \`${text}\`)`}:`,
-    `${description}. Allowed: ${allowed}.${isPerProcess ? " Each process may have its own." : ""}`
-  ].join(" ")
+  wrapped(
+    [
+      `- ${secret ? `\`${name}\` or \`${name}_FILE\`` : `\`${name}\``}${text === null ? "" : ` (default \`${text}\`)`}:`,
+      `${description}. Allowed: ${allowed}.${isPerProcess ? " Each process may have its own." : ""}`
+    ].join(" ")
+  )
 
 const sections = Struct.keys(settingsTable).map(
   (group) =>
