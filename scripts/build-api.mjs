@@ -24,7 +24,9 @@ const script = async () => {
   return output.map(({ code, fileName }) => ({ path: join(directory, fileName), contents: code }))
 }
 
-/** Builds `parley/api`, the typed client for other programs: one script, and the declarations of its types. */
+/**
+ * Builds `parley/api`, the typed client for other programs: one script, and the declarations of its types.
+ */
 export const buildApi = async () => {
   const stamp = stampOf(sources)
   if (isStamped(directory, stamp)) return

@@ -67,7 +67,10 @@ export const isAppBuilt = () => isStamped(directory, currentStamp())
 
 const self = fileURLToPath(import.meta.url)
 
-/** Builds the web application into that directory, in a process of the pinned Node, which is newer than the caller's may be. */
+/**
+ * Builds the web application into that directory, in a process of the pinned Node, which is newer than the
+ * caller's may be.
+ */
 export const buildAppInto = async (target) => {
   // Any other value of the variable would build the development version of React.
   const result = await runNode([self, target], { cwd: root, env: { NODE_ENV: "production" } })

@@ -9,8 +9,8 @@ const pattern = /^[\w.+-]{1,64}$/
 const describe = ["describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
 
 /**
- * PARLEY_BUILD_ID, or else the commit of the project, with "-dirty" where files differ from it. A build from an unpacked archive,
- * which has no commit, is "unknown".
+ * PARLEY_BUILD_ID, or else the commit of the project, with "-dirty" where files differ from it. A build from
+ * an unpacked archive, which has no commit, is "unknown".
  */
 export const buildId = () => {
   const given = process.env.PARLEY_BUILD_ID?.trim() ?? ""

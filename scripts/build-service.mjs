@@ -34,7 +34,10 @@ const programs = {
 /** src/documents/Charset.ts reads it when it is needed. */
 const wasm = { name: "chardetng.wasm", path: "node_modules/chardetng-wasm/dist/chardetng_wasm_bg.wasm" }
 
-/** Joins the files of each program. Nothing else is changed in them, so that the tests, which run the sources, run the same code. */
+/**
+ * Joins the files of each program. Nothing else is changed in them, so that the tests, which run the sources,
+ * run the same code.
+ */
 const options = () => ({
   input: {
     cwd: root,

@@ -17,8 +17,8 @@ const partsToBuild = (withApp) => [
 ]
 
 /**
- * Builds what has changed since the last build, or was never built; installs what is missing. The command line needs no
- * `app`.
+ * Builds what has changed since the last build, or was never built; installs what is missing. The command
+ * line needs no `app`.
  */
 export const ensureBuilt = async ({ app = true, quiet = false } = {}) => {
   if (partsToBuild(app).length === 0) return ensureInstalled({ dev: false })

@@ -7,8 +7,8 @@ export class Trouble extends Error {}
 const forwarded = ["SIGTERM", "SIGHUP", "SIGINT"]
 
 /**
- * Runs a command to its end, passes signals on to it, and resolves to its exit code and signal. Signals that arrive before
- * the child has started are passed on as soon as it has.
+ * Runs a command to its end, passes signals on to it, and resolves to its exit code and signal. Signals that
+ * arrive before the child has started are passed on as soon as it has.
  */
 export const run = (command, args, options = {}) =>
   new Promise((resolve, reject) => {

@@ -19,14 +19,18 @@ export const readCounts = (path) => {
 
 const failureLinesMax = 12
 
-/** What failed and why, for the end of a long run: `Failed: ` and the place, below it the start of the error. */
+/**
+ * What failed and why, for the end of a long run: `Failed: ` and the place, below it the start of the error.
+ */
 const failure = (place, error) => {
   const text = stripVTControlCharacters(String(error?.stack ?? error?.message ?? error))
   const lines = text.split("\n").slice(0, failureLinesMax)
   return [`Failed: ${place}`, ...lines.map((line) => `  ${line}`)].join("\n")
 }
 
-/** A file that could not be loaded, a hook that failed and an error outside of any test count as failed tests. */
+/**
+ * A file that could not be loaded, a hook that failed and an error outside of any test count as failed tests.
+ */
 const countsOf = (modules, unhandledErrors) => {
   const counts = { passed: 0, failed: 0, failures: [] }
   const fail = (place, error) => {

@@ -14,8 +14,8 @@ const packagesOf = (path) => {
 }
 
 /**
- * Of the optional packages those count that are made for this platform. Others may rightly be missing: those that come
- * with a package for another platform, and those that ask for a certain C library.
+ * Of the optional packages those count that are made for this platform. Others may rightly be missing: those
+ * that come with a package for another platform, and those that ask for a certain C library.
  */
 const isWanted = (entry, dev) => {
   if (entry.dev === true && !dev) return false
@@ -51,8 +51,9 @@ const install = async (directory) => {
     `Installing the packages that ${lockfile} names (npm ci). This takes a minute or two, and is done once.\n`
   )
   const [command, args] = npm()
-  // No package needs its install script, the ones for this platform are needed even where npm is set to leave optional
-  // packages out, and the machine's own Node, about which npm would warn, isn't the one that runs them.
+  // No package needs its install script, the ones for this platform are needed even where npm is set to leave
+  // optional packages out, and the machine's own Node, about which npm would warn, isn't the one that runs
+  // them.
   const flags = [
     "--ignore-scripts",
     "--include=dev",
@@ -73,8 +74,8 @@ const install = async (directory) => {
 }
 
 /**
- * Makes git run `.githooks` in this clone of the project. It changes nothing where there is no git, where the project
- * is a folder of another repository, and where hooks are set up already.
+ * Makes git run `.githooks` in this clone of the project. It changes nothing where there is no git, where the
+ * project is a folder of another repository, and where hooks are set up already.
  */
 export const useHooks = (directory = root) => {
   const git = (...args) => {
@@ -94,8 +95,8 @@ export const useHooks = (directory = root) => {
 }
 
 /**
- * Installs what the package-lock.json of the directory names, if something of it is missing. `dev`: what building and
- * testing needs, too.
+ * Installs what the package-lock.json of the directory names, if something of it is missing. `dev`: what
+ * building and testing needs, too.
  */
 export const ensureInstalled = async ({ dev = true, directory = root } = {}) => {
   if (isInstalled(directory, dev)) return

@@ -38,8 +38,9 @@ const take = (path) => {
 }
 
 /**
- * Removes an abandoned lock. Of two processes that found it so, one may have replaced it by its own before the other comes to
- * move it away: that one is put back. Only a third process that takes the lock in that instant gets in beside it.
+ * Removes an abandoned lock. Of two processes that found it so, one may have replaced it by its own before
+ * the other comes to move it away: that one is put back. Only a third process that takes the lock in that
+ * instant gets in beside it.
  */
 const clear = (path) => {
   const aside = `${path}.${process.pid}`

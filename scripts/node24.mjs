@@ -20,7 +20,10 @@ const hasGlibc = () => {
   return process.report.getReport().header.glibcVersionRuntime !== undefined
 }
 
-/** The Node to run TypeScript and the service with: the pinned package of this platform, or else the one at hand. */
+/**
+ * The Node to run TypeScript and the service with: the pinned package of this platform, or else the one at
+ * hand.
+ */
 export const findNode = () => {
   const name = `node-${process.platform}-${process.arch}`
   const pinned = join(root, "node_modules", name, "bin", "node")
@@ -41,16 +44,22 @@ export const runNode = (args, options = {}) => {
   return run(node, args, { ...options, env: { ...process.env, PATH: path, ...options.env } })
 }
 
-/** The arguments that make Node read the `.env` of the current directory. What is set already wins over it. */
+/**
+ * The arguments that make Node read the `.env` of the current directory. What is set already wins over it.
+ */
 export const envFile = () => (existsSync(".env") ? ["--env-file=.env"] : [])
 
 /**
- * The flags of Node that the service is started with, which deploy/Dockerfile and deploy/systemd/parley.service repeat
- * (docs/decisions/speed.md). The service runs without them too, and is slower.
+ * The flags of Node that the service is started with, which deploy/Dockerfile and
+ * deploy/systemd/parley.service repeat (docs/decisions/speed.md). The service runs without them too, and is
+ * slower.
  */
 export const serviceFlags = JSON.parse(readFileSync(new URL("node-flags.json", import.meta.url), "utf8"))
 
-/** The directory of Node's compile cache, which makes every start but the first faster. Source: Node, module compile cache. */
+/**
+ * The directory of Node's compile cache, which makes every start but the first faster. Source: Node, module
+ * compile cache.
+ */
 export const serviceEnvironment = {
   NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(root, "dist", ".compiled")
 }

@@ -13,7 +13,10 @@ const filesIn = (path) =>
         .flatMap((name) => filesIn(join(path, name)))
     : [path]
 
-/** What a build is made of: a hash of the sources, which are paths relative to the project, without those below `except`. */
+/**
+ * What a build is made of: a hash of the sources, which are paths relative to the project, without those
+ * below `except`.
+ */
 export const stampOf = (sources, except = []) => {
   const hash = createHash("sha256")
   for (const file of sources.flatMap((source) => filesIn(join(root, source)))) {

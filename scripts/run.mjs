@@ -51,7 +51,9 @@ const runTests = async (args) => {
   }
 }
 
-/** The coding agents that the tests of `test/agents` run are packages of their own, which nothing else needs. */
+/**
+ * The coding agents that the tests of `test/agents` run are packages of their own, which nothing else needs.
+ */
 const testAgents = async (args) => {
   try {
     await ensureInstalled({ directory: join(root, "test/agents") })

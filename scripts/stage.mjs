@@ -27,8 +27,8 @@ exec "$directory/node" "$directory/../dist/parley.js" "$@"
 const isNeeded = (path) => !path.endsWith(".map") && !basename(path).startsWith(".")
 
 /**
- * Writes the bill of materials, in CycloneDX: every package of the lock file. Those that only the build uses, or puts into
- * the web application, are marked as of development.
+ * Writes the bill of materials, in CycloneDX: every package of the lock file. Those that only the build uses,
+ * or puts into the web application, are marked as of development.
  */
 const writeSbom = async (path) => {
   const [command, args] = npm()
@@ -62,9 +62,9 @@ const copyPostgres = (modules) => {
 }
 
 /**
- * Writes what a machine of this platform needs to run the service into `directory`, which is new or empty: Node, the
- * service, the web application, the command line, the embedded PostgreSQL, and a bill of materials. There is nothing to
- * install afterwards.
+ * Writes what a machine of this platform needs to run the service into `directory`, which is new or empty:
+ * Node, the service, the web application, the command line, the embedded PostgreSQL, and a bill of materials.
+ * There is nothing to install afterwards.
  */
 export const stage = async (directory) => {
   if (process.platform !== "linux") throw new Trouble("Only Linux with glibc has all parts as packages.")

@@ -38,7 +38,9 @@ const loadedAtOnce = (entry: string): ReadonlyArray<string> => {
   return [...found]
 }
 
-/** All files of this build, also those that are loaded late. The directory may hold parts of earlier builds. */
+/**
+ * All files of this build, also those that are loaded late. The directory may hold parts of earlier builds.
+ */
 const builtFiles = (): ReadonlyArray<string> => {
   const found = new Set<string>()
   const add = (name: string): void => {

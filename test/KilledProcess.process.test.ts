@@ -35,8 +35,8 @@ layer(ground, { excludeTestServices: true })("after kill -9 with the embedded da
           OPENAI_MODEL: "mock-model",
           PARLEY_INIT_API_KEY: key,
           PARLEY_DAILY_TOKENS: "100000",
-          // A conversation that is still locked is refused long before its lease ends. A turn that has just been answered
-          // gives its lock back a moment later.
+          // A conversation that is still locked is refused long before its lease ends. A turn that has just
+          // been answered gives its lock back a moment later.
           PARLEY_TURN_WAIT_SECONDS: "2"
         }
         const post = (base: string, body: object) =>

@@ -54,7 +54,10 @@ const isClosed = (url: string) =>
     return Effect.sync(() => socket.destroy())
   })
 
-/** Signals again and again, as an impatient operator does, until the process has ended, and returns its exit code. */
+/**
+ * Signals again and again, as an impatient operator does, until the process has ended, and returns its exit
+ * code.
+ */
 const signalUntilGone = (service: ServiceProcess, signal: NodeJS.Signals) =>
   Effect.raceFirst(
     service.exit,

@@ -13,7 +13,9 @@ import { removeDirectory } from "./support/removeDirectory.ts"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
 
-/** Runs oxlint with the rules of the project over these files, and returns the rules that each of them breaks. */
+/**
+ * Runs oxlint with the rules of the project over these files, and returns the rules that each of them breaks.
+ */
 const lint = (files: ReadonlyMap<string, string>): ReadonlyMap<string, ReadonlyArray<string>> => {
   const directory = mkdtempSync(join(tmpdir(), "parley-lint-"))
   try {

@@ -11,7 +11,10 @@ import {
 
 /** With all that is inside of it. */
 export const functionLinesMax = 70
-/** For the generator of a layer, or of an exported `make…` that a layer uses: the methods of a service stand side by side in it. */
+/**
+ * For the generator of a layer, or of an exported `make…` that a layer uses: the methods of a service stand
+ * side by side in it.
+ */
 export const layerLinesMax = 120
 
 const isLayerCall = (node: SyntaxNode): boolean =>

@@ -59,7 +59,10 @@ export const nameOf = (node: unknown): string | null => {
   return typeof name === "string" ? name : null
 }
 
-/** `process.env`, `Date.now` and the like: the last two names of a chain. Null when the node isn't of that shape. */
+/**
+ * `process.env`, `Date.now` and the like: the last two names of a chain. Null when the node isn't of that
+ * shape.
+ */
 export const memberName = (node: unknown): string | null => {
   if (!isNode(node) || node.type !== "MemberExpression" || !isNode(node["object"])) return null
   const object = nameOf(node["object"]) ?? nameOf(node["object"]["property"])

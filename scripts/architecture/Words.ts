@@ -20,7 +20,10 @@ const isModuleState = (node: SyntaxNode, ancestors: ReadonlyArray<SyntaxNode>): 
 
 const browserDirectory = "src/console/app/"
 
-/** What the browser runs. The bundle of the service holds none of it, so that these packages are no dependencies. */
+/**
+ * What the browser runs. The bundle of the service holds none of it, so that these packages are no
+ * dependencies.
+ */
 const browserPackages = [
   "effect",
   "react",

@@ -2,8 +2,8 @@ import * as net from "node:net"
 import { pipeline } from "node:stream"
 
 /**
- * The plainest balancer: each new connection goes to the next server, byte by byte. The parent says on Node's channel which
- * ports there are, and may say so again.
+ * The plainest balancer: each new connection goes to the next server, byte by byte. The parent says on Node's
+ * channel which ports there are, and may say so again.
  */
 
 let ports: ReadonlyArray<number> = []

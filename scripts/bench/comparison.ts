@@ -74,7 +74,10 @@ const compareOne = async (comparison: Comparison, experiment: Experiment): Promi
   })
 }
 
-/** Runs the experiments on two servers in turn, so that what disturbs the machine disturbs both. All servers must be up. */
+/**
+ * Runs the experiments on two servers in turn, so that what disturbs the machine disturbs both. All servers
+ * must be up.
+ */
 export const compare = async (comparison: Comparison): Promise<ReadonlyArray<Result>> => {
   const { measured, only, references, rig, scale } = comparison
   const chosen = experiments.filter(({ id }) => only.includes(id))

@@ -1,6 +1,6 @@
 /**
- * How one request tells the mock model server what to do: a directive inside the prompt, because the prompt is the one
- * thing that every service hands through unchanged.
+ * How one request tells the mock model server what to do: a directive inside the prompt, because the prompt
+ * is the one thing that every service hands through unchanged.
  */
 export interface Directive {
   /** Deltas in the answer. */

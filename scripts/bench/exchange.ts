@@ -11,12 +11,15 @@ export interface Load {
   readonly deltas: number
 }
 
-/** The clock of `stampNow`, as milliseconds; 16 digits of microseconds are within what a number holds exactly. */
+/**
+ * The clock of `stampNow`, as milliseconds; 16 digits of microseconds are within what a number holds exactly.
+ */
 const sharedMilliseconds = (): number => Number(process.hrtime.bigint() / 1000n) / 1000
 
 /**
- * One connection of the load generator: HTTP/1.1 on a raw socket, one request at a time. Its processor time is taken from
- * the same machine: undici's client takes a fifth to two thirds more of it, and adds .2 ms to a first token.
+ * One connection of the load generator: HTTP/1.1 on a raw socket, one request at a time. Its processor time
+ * is taken from the same machine: undici's client takes a fifth to two thirds more of it, and adds .2 ms to a
+ * first token.
  */
 export class Exchange {
   open = false
@@ -40,7 +43,10 @@ export class Exchange {
     this.owner = owner
   }
 
-  /** Sends a request. `ended` resolves with the end of the answer, whole or not, `answered` with the first delta or the end. */
+  /**
+   * Sends a request. `ended` resolves with the end of the answer, whole or not, `answered` with the first
+   * delta or the end.
+   */
   start(load: Load): { readonly answered: Promise<void>; readonly ended: Promise<void> } {
     this.load = load
     this.open = true

@@ -17,7 +17,10 @@ export interface Figure {
   readonly bound: "ratio" | "value"
 }
 
-/** What one experiment measured once. The database's part is reported beside the server's own, never added to it. */
+/**
+ * What one experiment measured once. The database's part is reported beside the server's own, never added to
+ * it.
+ */
 export interface Measured {
   readonly value: number
   readonly children?: number
@@ -57,7 +60,10 @@ export const ciScale: Scale = {
   documents: 1200
 }
 
-/** The plain translators: `raw` answers JSON from one document of the model's, `fold` from its stream, as the service does. */
+/**
+ * The plain translators: `raw` answers JSON from one document of the model's, `fold` from its stream, as the
+ * service does.
+ */
 export type ReferenceName = "raw" | "fold"
 
 export interface Experiment {

@@ -10,8 +10,8 @@ const stopSecondsMax = 15
 const lookSeconds = 0.5
 
 /**
- * Processors that other work may keep busy before a measurement counts as disturbed. Other work makes the waits longer, and
- * by that changes also what the servers spend: events that had to wait leave together.
+ * Processors that other work may keep busy before a measurement counts as disturbed. Other work makes the
+ * waits longer, and by that changes also what the servers spend: events that had to wait leave together.
  */
 export const othersMax = 0.35
 
@@ -89,7 +89,10 @@ export class Fleet {
     return join(this.directory, `${name}.log`)
   }
 
-  /** The next thing that a child says; fails when it ends instead. Nothing but our own programs speaks on this channel. */
+  /**
+   * The next thing that a child says; fails when it ends instead. Nothing but our own programs speaks on this
+   * channel.
+   */
   message<A>(started: Started): Promise<A> {
     const { child, name } = started
     return new Promise((resolve, reject) => {
@@ -102,7 +105,10 @@ export class Fleet {
     })
   }
 
-  /** SIGTERM, and SIGKILL if that isn't enough. A database whose service was killed ends when its directory is gone. */
+  /**
+   * SIGTERM, and SIGKILL if that isn't enough. A database whose service was killed ends when its directory is
+   * gone.
+   */
   async stop(started: Started): Promise<void> {
     const { child } = started
     this.endedCpuSeconds += spentBy(started)
@@ -122,7 +128,10 @@ export class Fleet {
     return [...this.running].map(spentBy).reduce((sum, one) => sum + one, own)
   }
 
-  /** Starts to watch other work on the machine. The result tells how many processors it has kept busy since then. */
+  /**
+   * Starts to watch other work on the machine. The result tells how many processors it has kept busy since
+   * then.
+   */
   watchOthers(): () => number {
     const at = performance.now()
     const othersCpuSeconds = () => machineCpuSeconds() - this.cpuSeconds()

@@ -12,13 +12,19 @@ const read = (path: string): string => {
   }
 }
 
-/** A field of /proc/PID/stat after the command's name, which may hold spaces and brackets; NaN without such a process. */
+/**
+ * A field of /proc/PID/stat after the command's name, which may hold spaces and brackets; NaN without such a
+ * process.
+ */
 const field = (pid: number, index: number): number => {
   const text = read(`/proc/${pid}/stat`)
   return Number(text.slice(text.lastIndexOf(")") + 2).split(" ")[index] ?? Number.NaN)
 }
 
-/** Processor seconds of all threads of a process, to the nanosecond where the kernel counts so; NaN for one that has ended. */
+/**
+ * Processor seconds of all threads of a process, to the nanosecond where the kernel counts so; NaN for one
+ * that has ended.
+ */
 export const cpuSeconds = (pid: number): number => {
   let nanoseconds = 0
   try {
@@ -60,7 +66,9 @@ export const openFilesMax = (): number => {
   return hard === undefined || hard === "unlimited" ? Number.POSITIVE_INFINITY : Number(hard)
 }
 
-/** Processor seconds that the whole machine has spent on anything, or had taken away by the machine below it. */
+/**
+ * Processor seconds that the whole machine has spent on anything, or had taken away by the machine below it.
+ */
 export const machineCpuSeconds = (): number => {
   const [, user, nice, system, , , interrupts, softInterrupts, stolen] =
     read("/proc/stat").split("\n")[0]?.split(/\s+/).map(Number) ?? []

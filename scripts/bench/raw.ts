@@ -3,13 +3,14 @@ import * as http from "node:http"
 import type { ChatCompletion, ChatCompletionChunk } from "openai/resources/chat/completions"
 
 /**
- * What every figure is measured against: the plainest program that turns Chat Completions into the Responses events.
- * node:http on both sides, JSON.parse of every chunk, JSON.stringify and one write for every event; no key, no storage,
- * no check of anything.
+ * The plainest program that turns Chat Completions into the Responses events; every figure is measured
+ * against it. node:http on both sides, JSON.parse of every chunk, JSON.stringify and one write for every
+ * event; no key, no storage, no check of anything.
  *
  *     node raw.ts UPSTREAM_PORT [fold]
  *
- * With `fold` a JSON answer is put together from the model's stream, where it is otherwise one document from there too.
+ * With `fold` a JSON answer is put together from the model's stream, where it is otherwise one document from
+ * there too.
  */
 
 const upstreamPort = Number(process.argv[2])

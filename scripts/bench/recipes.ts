@@ -11,8 +11,8 @@ import { type Recipe, Server } from "./server.ts"
 const graceSeconds = 2
 
 /**
- * Parley as its launchers start it: the bundle, its embedded database, and the mock model server as its only model. V8
- * writes a processor profile into the directory `profile`.
+ * Parley as its launchers start it: the bundle, its embedded database, and the mock model server as its only
+ * model. V8 writes a processor profile into the directory `profile`.
  */
 export const parleyRecipe = ({ directory, entry, upstreamPort }: Rig, profile?: string): Recipe => {
   const profiling =

@@ -15,7 +15,10 @@ const unrecorded = "gap"
 const Positive = Schema.Finite.check(Schema.isGreaterThan(0))
 const FiguresOfRecord = Schema.fromJsonString(Schema.Record(Schema.String, Positive))
 
-/** The ratios of the repository. Fails if the file is missing or damaged: without it, nothing would be compared. */
+/**
+ * The ratios of the repository. Fails if the file is missing or damaged: without it, nothing would be
+ * compared.
+ */
 export const readFiguresOfRecord = (file: string): Ratios =>
   Schema.decodeSync(FiguresOfRecord)(readFileSync(file, "utf8"))
 

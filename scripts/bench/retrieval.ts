@@ -17,8 +17,9 @@ import { cpuSecondsBelow } from "./procfs.ts"
 import { Texts } from "./retrievalText.ts"
 
 /**
- * How fast texts become searchable, how much room that takes, and what a search takes right after it, of time and of processor time, in a
- * large project and in a small one beside it, on an embedded PostgreSQL of its own.
+ * Measures how fast texts become searchable, how much room that takes, and what a search takes right after
+ * it, of time and of processor time, in a large project and in a small one beside it, on an embedded
+ * PostgreSQL of its own.
  *
  *     npm run bench -- retrieval [--chunks N] [--file-characters N] [--questions N]
  */
@@ -113,7 +114,10 @@ const threadMillis = (): number => {
   return (user + system) / 1000
 }
 
-/** The longest turn of the event loop while the effect runs, in milliseconds of processor time of the main thread. */
+/**
+ * The longest turn of the event loop while the effect runs, in milliseconds of processor time of the main
+ * thread.
+ */
 const longestTurn = Effect.fnUntraced(function* <A, E, R>(effect: Effect.Effect<A, E, R>) {
   let longest = 0
   let isOver = false

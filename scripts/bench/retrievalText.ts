@@ -1,4 +1,7 @@
-/** Texts and questions that resemble written language in what a search index feels of it, the same in every run. */
+/**
+ * Texts and questions that resemble written language in what a search index feels of it, the same in every
+ * run.
+ */
 
 const smallWords =
   "the of and to in a is that for it with as was on be by this are from or an at which were not have has but".split(

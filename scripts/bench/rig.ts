@@ -6,7 +6,10 @@ import { fileURLToPath } from "node:url"
 import { Fleet } from "./fleet.ts"
 import { Loader } from "./load.ts"
 
-/** What every comparison needs around the servers: the mock model server, the load generator, and processes that end with it. */
+/**
+ * What every comparison needs around the servers: the mock model server, the load generator, and processes
+ * that end with it.
+ */
 export interface Rig {
   readonly fleet: Fleet
   readonly loader: Loader
@@ -36,8 +39,9 @@ const build = (): string => {
 }
 
 /**
- * Leaves nothing running, and no file, also when a signal ends the benchmark. If it `pins`, the measured server has processors
- * of its own. `entry` is measured instead of the service as it is built from the sources.
+ * Leaves nothing running, and no file, also when a signal ends the benchmark. If it `pins`, the measured
+ * server has processors of its own. `entry` is measured instead of the service as it is built from the
+ * sources.
  */
 export const withRig = async <A>(
   { entry = build(), pins }: { readonly pins: boolean; readonly entry?: string },

@@ -4,8 +4,9 @@ import { Client } from "pg"
 import { startEmbeddedPostgres } from "../../src/postgres/EmbeddedPostgres.ts"
 
 /**
- * A PostgreSQL that several services share, in a process of its own so that its processor time is apart from theirs. It
- * counts statements with pg_stat_statements, and says on Node's channel in which directory its socket is.
+ * A PostgreSQL that several services share, in a process of its own so that its processor time is apart from
+ * theirs. It counts statements with pg_stat_statements, and says on Node's channel in which directory its
+ * socket is.
  *
  *     node scaleDatabase.ts DIRECTORY CONNECTIONS_MAX
  */

@@ -35,7 +35,10 @@ const serviceBusy = ({ seconds, serviceCpuSeconds }: ScaleSample) => serviceCpuS
 const machineBusy = (sample: ScaleSample) =>
   (sample.serviceCpuSeconds + sample.databaseCpuSeconds + sample.loadCpuSeconds) / sample.seconds
 
-/** Above that share of one processor, a process of the service can't do more: its JavaScript runs on one thread. */
+/**
+ * Above that share of one processor, a process of the service can't do more: its JavaScript runs on one
+ * thread.
+ */
 const processBusyMin = 0.85
 /** Above that share of all processors, the machine can't do more. */
 const machineBusyMin = 0.85

@@ -63,7 +63,10 @@ export class Server {
     await this.start()
   }
 
-  /** Seconds from the start of another process until it is ready. This one stays up, because the other uses its database. */
+  /**
+   * Seconds from the start of another process until it is ready. This one stays up, because the other uses
+   * its database.
+   */
   async coldStart(): Promise<number> {
     const environment = { ...this.recipe.environment, ...(await this.recipe.coldEnvironment?.()) }
     const begun = performance.now()

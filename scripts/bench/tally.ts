@@ -9,7 +9,10 @@ export interface Counts {
   readonly deltas: number
   /** 99th percentile of the gaps between the deltas of a stream. */
   readonly gapMs: number
-  /** Median of the way to the model server and back, without the time spent there; NaN without stamped answers. */
+  /**
+   * Median of the way to the model server and back, without the time spent there; NaN without stamped
+   * answers.
+   */
   readonly addedMs: number
   readonly seconds: number
 }

@@ -3,8 +3,9 @@ import type { Socket } from "node:net"
 import { type Directive, readDirective, stampNow } from "./directive.ts"
 
 /**
- * A model server for benchmarks: Chat Completions, paced by the directive in the prompt. Frames are made once for each
- * kind of answer and written past the HTTP layer, so that this process is never what limits a figure.
+ * A model server for benchmarks: Chat Completions, paced by the directive in the prompt. Frames are made once
+ * for each kind of answer and written past the HTTP layer, so that this process is never what limits a
+ * figure.
  */
 
 const holdSeconds = 120
@@ -71,7 +72,8 @@ const stream = (response: http.ServerResponse, socket: Socket, wanted: Directive
       socket.once("drain", again)
       return
     }
-    // At full speed the end follows the last delta at once; paced, it takes one more gap, as with a real model.
+    // At full speed the end follows the last delta at once; paced, it takes one more gap, as with a real
+    // model.
     if (next === rest.length && wanted.gap === 0) return end()
     again()
   }

@@ -8,11 +8,17 @@ const withoutLinks = (line: string): string => line.replaceAll(/\]\([^)\s]*\)|ht
 
 const isLong = (line: string): boolean => withoutLinks(line).length > lineLengthMax
 
-/** The numbers of the lines of a comment that are too long. A directive of the linter is one line, however long. */
+/**
+ * The numbers of the lines of a comment that are too long. A directive of the linter is one line, however
+ * long.
+ */
 export const longLinesOfComment = ({ line, lines }: Comment): ReadonlyArray<number> =>
   lines.flatMap((text, index) => (isLong(text) && !text.includes("oxlint-disable") ? [line + index] : []))
 
-/** The numbers of the lines of a page that are too long. Tables, blocks of code and HTML comments may be of any width. */
+/**
+ * The numbers of the lines of a page that are too long. Tables, blocks of code and HTML comments may be of
+ * any width.
+ */
 export const longLinesOfPage = (text: string): ReadonlyArray<number> => {
   const long: Array<number> = []
   let isCode = false

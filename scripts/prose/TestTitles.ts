@@ -33,7 +33,10 @@ export const testTitlesOf = (source: Source): ReadonlyArray<TestTitle> => {
 
 const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/))
 
-/** First words of titles whose subject stands elsewhere: auxiliaries, prepositions, conjunctions, pronouns, adverbs. */
+/**
+ * First words of titles whose subject stands elsewhere: auxiliaries, prepositions, conjunctions, pronouns,
+ * adverbs.
+ */
 const continuations = words(`
   am are aren't can can't cannot could did didn't do does doesn't don't had has hasn't have haven't is isn't may might
   must mustn't need needn't shall should was wasn't were weren't will won't would
@@ -69,7 +72,9 @@ const verbs = words(`
   updates uploads uses validates verifies visits waits wakes warns wins works wraps writes yields
 `)
 
-/** True for a title that can't be read alone: it begins with a verb, adverb or preposition, or is one word. */
+/**
+ * True for a title that can't be read alone: it begins with a verb, adverb or preposition, or is one word.
+ */
 export const isHanging = (title: string): boolean => {
   const [first = "", ...rest] = title.trim().split(/\s+/)
   if (/^[$%]/.test(first)) return false

@@ -2,7 +2,9 @@ import { createInterface } from "node:readline"
 import type { Readable, Writable } from "node:stream"
 import { Option, Schema } from "effect"
 
-/** What an agent says in the Agent Client Protocol: an answer by its id, or a piece of what the model writes. */
+/**
+ * What an agent says in the Agent Client Protocol: an answer by its id, or a piece of what the model writes.
+ */
 const Message = Schema.fromJsonString(
   Schema.Struct({
     id: Schema.optionalKey(Schema.Int),
@@ -29,8 +31,8 @@ export interface AcpPrompt {
 }
 
 /**
- * Goes on with a session as editors do, and gives what the model answers. The protocol is JSON-RPC with a message in each line. Fails
- * with the agent's words.
+ * Goes on with a session as editors do, and gives what the model answers. The protocol is JSON-RPC with a
+ * message in each line. Fails with the agent's words.
  */
 export const continueByAcp = async (
   agent: { readonly stdin: Writable; readonly stdout: Readable },

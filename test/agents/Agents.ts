@@ -9,8 +9,8 @@ const root = new URL("../../", import.meta.url)
 const packages = new URL("node_modules/", import.meta.url)
 
 /**
- * What a line of a recipe does: it writes a file, goes on with that session, shows the model a picture, or waits for an editor that
- * goes on with the session by the Agent Client Protocol.
+ * What a line of a recipe does: it writes a file, goes on with that session, shows the model a picture, or
+ * waits for an editor that goes on with the session by the Agent Client Protocol.
  */
 export type Run = "write" | "resume" | "picture" | "acp"
 
@@ -28,7 +28,10 @@ export interface Agent {
   readonly sessions?: string
   /** Whether it has a tool that shows the model a picture. */
   readonly hasPictureTool: boolean
-  /** What is written in the place of a text of its files, because its sandbox doesn't start everywhere where tests run. */
+  /**
+   * What is written in the place of a text of its files, because its sandbox doesn't start everywhere where
+   * tests run.
+   */
   readonly replaced?: readonly [string, string]
 }
 

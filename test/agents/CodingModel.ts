@@ -4,7 +4,10 @@ import { Effect, Schema, type Scope } from "effect"
 import { event } from "../gate/ChatStream.ts"
 import { serveOnLoopback } from "../support/serveOnLoopback.ts"
 
-/** A scripted model of Chat Completions that does what prompts of these tests ask for, by whatever tools it is offered. */
+/**
+ * A scripted model of Chat Completions that does what prompts of these tests ask for, by whatever tools it is
+ * offered.
+ */
 
 const Part = Schema.Struct({
   type: Schema.String,

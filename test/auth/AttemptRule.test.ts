@@ -5,7 +5,10 @@ import { type AttemptLimit, attemptLimits, leaked, waitSecondsOf } from "../../s
 const Pause = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 2_000 }))
 const pauses = Schema.Array(Pause).check(Schema.isMaxLength(200))
 
-/** Attempts that all fail, each one after a pause; those during a wait are refused and don't count. Returns when the others came. */
+/**
+ * Attempts that all fail, each one after a pause; those during a wait are refused and don't count. Returns
+ * when the others came.
+ */
 const admitted = (limit: AttemptLimit, gaps: ReadonlyArray<number>) => {
   const times: Array<number> = []
   let [level, chargedAt, blockedUntil, now] = [0, 0, 0, 0]

@@ -91,7 +91,8 @@ layer(everything)("SignInThrottle", (it) => {
         const sessions = yield* Sessions
         const { id } = yield* makeSignedIn
         yield* sql`UPDATE users SET email = 'kim@example.com' WHERE id = ${id}`
-        // The Kelvin sign and the dotted I become ASCII in one look-up and not in another; the answers must not show in which.
+        // The Kelvin sign and the dotted I become ASCII in one look-up and not in another; the answers must
+        // not show in which.
         for (const spelling of ["KIM", "\u{212a}im", "k\u{130}m"]) {
           const client = clientAt(`192.0.2.${20 + (spelling.charCodeAt(0) % 200)}`)
           const answers = yield* Effect.forEach(["kim@example.com", "kim@example.net"], (email) =>

@@ -34,7 +34,9 @@ const scratch = Effect.acquireRelease(
 
 type Members = ReadonlyArray<readonly [name: string, bytes: Buffer]>
 
-/** More members than one list of sums holds, one of them longer than any buffer on the way, and an empty one. */
+/**
+ * More members than one list of sums holds, one of them longer than any buffer on the way, and an empty one.
+ */
 const members: Members = [
   [tableMember("users", 1), randomBytes(3_000_000)],
   [tableMember("users", 2), Buffer.alloc(0)],

@@ -92,7 +92,10 @@ export const remove = Effect.fnUntraced(function* ({
 
 export const someBytes = (length: number) => new Uint8Array(randomBytes(length))
 
-/** Every row of every table that a backup holds; of a file without the key of its bytes, which is another one in another store. */
+/**
+ * Every row of every table that a backup holds; of a file without the key of its bytes, which is another one
+ * in another store.
+ */
 export const rowsOf = Effect.fnUntraced(function* (except: ReadonlyArray<string>) {
   const sql = yield* SqlClient.SqlClient
   const tables = yield* sql<{ name: string }>`SELECT relname AS name FROM pg_class

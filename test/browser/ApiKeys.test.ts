@@ -18,7 +18,10 @@ const limitsOf = async (page: Page, name: string): Promise<string> => {
 
 const requestsMax = 10
 
-/** What the page shows of a new key before its limit is reached and afterwards, and the refusal that a program gets. */
+/**
+ * What the page shows of a new key before its limit is reached and afterwards, and the refusal that a program
+ * gets.
+ */
 const reach = Effect.fnUntraced(function* (fields: KeyFields) {
   const { url } = yield* ServedApp
   const { storageState } = yield* owner

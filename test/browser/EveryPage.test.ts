@@ -112,7 +112,10 @@ const upload = Effect.fnUntraced(function* (key: string, filename: string) {
   })
 })
 
-/** An administrator of the installation and a member, whose names and those of all they have are as long as they may be. */
+/**
+ * An administrator of the installation and a member, whose names and those of all they have are as long as
+ * they may be.
+ */
 const makeLongNames = Effect.gen(function* () {
   const { url } = yield* ServedApp
   const by = yield* owner

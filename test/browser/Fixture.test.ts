@@ -6,7 +6,10 @@ import { browserTests } from "./browserTests.ts"
 import { accessibilityProblems, overflowOf } from "./Checks.ts"
 import { browse, visit } from "./Visit.ts"
 
-/** Serves one page with a policy that allows scripts of its own origin, and says what the page does that no page may. */
+/**
+ * Serves one page with a policy that allows scripts of its own origin, and says what the page does that no
+ * page may.
+ */
 const faultsOf = Effect.fnUntraced(function* (body: string, expected: ReadonlyArray<RegExp> = []) {
   const server = createServer((request, response) => {
     const isScript = request.url === "/script.js"

@@ -21,7 +21,10 @@ const sendAnswer = (response: ServerResponse, isRefused: boolean): void => {
   response.end(`${chunk({ content: hostileText("answer") }, null)}${chunk({}, "stop")}data: [DONE]\n\n`)
 }
 
-/** Another origin with pages of its own, which is also a provider whose model has a hostile name and says hostile texts. */
+/**
+ * Another origin with pages of its own, which is also a provider whose model has a hostile name and says
+ * hostile texts.
+ */
 export class Hostile extends Context.Service<
   Hostile,
   {

@@ -83,7 +83,10 @@ const submitForm = async (page: Page, action: string, enctype: string): Promise<
   return (await answered).status()
 }
 
-/** The pages that a page of another origin shows in frames; the others are replaced by the browser's own error page. */
+/**
+ * The pages that a page of another origin shows in frames; the others are replaced by the browser's own error
+ * page.
+ */
 const framed = async (page: Page, addresses: ReadonlyArray<string>): Promise<ReadonlyArray<string>> => {
   await page.evaluate(`Promise.all(${JSON.stringify(addresses)}.map((address) => new Promise((resolve) => {
     const frame = document.createElement("iframe")
@@ -126,7 +129,8 @@ describe.skipIf(skipReason() !== null)("In a browser", () => {
         const storageState = yield* ownersState
         const before = yield* stored
         const pages = [...Object.values(pagePaths), "/docs"].map((path) => url + path)
-        // Cookies don't know of ports, so that the first one is sent the owner's, as by a page of a sibling host.
+        // Cookies don't know of ports, so that the first one is sent the owner's, as by a page of a sibling
+        // host.
         for (const origin of [`http://127.0.0.1:${port}`, `http://localhost:${port}`]) {
           yield* visit(origin, { path: "/", storageState, expected: [/./] }, async (page) => {
             assert.deepStrictEqual(new Set(await readByScript(page, url)), new Set([""]))

@@ -44,7 +44,9 @@ const assertFocusSeen = async (page: Page): Promise<void> => {
   assert.strictEqual(problem, "")
 }
 
-/** Presses Tab, or another key, until the element has the focus. The focus is visible everywhere on the way. */
+/**
+ * Presses Tab, or another key, until the element has the focus. The focus is visible everywhere on the way.
+ */
 export const tabTo = async (page: Page, target: Locator, key = "Tab"): Promise<void> => {
   await target.waitFor()
   for (let presses = 0; presses < tabsMax; presses++) {

@@ -83,7 +83,10 @@ const newConversation = "What would you like to know?"
 /** The pages of one thing each. */
 export type SingleName = "project" | "ownProject" | "conversation"
 
-/** Every page of PagePaths but those of a project and of a conversation, whose addresses have an id. A page without a case doesn't compile. */
+/**
+ * Every page of PagePaths but those of a project and of a conversation, whose addresses have an id. A page
+ * without a case doesn't compile.
+ */
 export const pageCases: Readonly<Record<Exclude<PageName, SingleName>, PageCase>> = {
   home: { content: "Ask a question", isLoaded: false },
   signIn: { content: "Sign in", isLoaded: false },

@@ -81,7 +81,10 @@ const shots: ReadonlyArray<
   ["home-narrow", { path: pagePaths.home, width: 360 }, readyToAsk]
 ]
 
-/** `PARLEY_TEST_SCREENSHOTS=docs/images npm run test:browser -- test/browser/Screenshots.test.ts` renews those of the documentation. */
+/**
+ * `PARLEY_TEST_SCREENSHOTS=docs/images npm run test:browser -- test/browser/Screenshots.test.ts` renews those
+ * of the documentation.
+ */
 browserTests("The screenshots of the documentation", (it) => {
   it.effect("show pages with content", () =>
     Effect.gen(function* () {

@@ -23,8 +23,8 @@ const fetched = async (setting: string, snippet: string): Promise<string> => {
 }
 
 /**
- * Runs the curl command that a page shows in a shell, after the line that sets its variable, and gives what the service answered.
- * Where curl isn't installed, sends the same by fetch.
+ * Runs the curl command that a page shows in a shell, after the line that sets its variable, and gives what
+ * the service answered. Where curl isn't installed, sends the same by fetch.
  */
 export const runSnippet = async (setting: string, snippet: string): Promise<string> => {
   assert.match(snippet, /^curl /)

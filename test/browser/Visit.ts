@@ -9,7 +9,9 @@ export interface VisitOptions {
   /** In CSS pixels. */
   readonly width?: number
   readonly colorScheme?: "light" | "dark"
-  /** Console errors that the test provokes, such as the one that Chromium writes for a response of status 401. */
+  /**
+   * Console errors that the test provokes, such as the one that Chromium writes for a response of status 401.
+   */
   readonly expected?: ReadonlyArray<RegExp>
   /** What was saved of an earlier visit by `page.context().storageState()`, such as its session. */
   readonly storageState?: Exclude<BrowserContextOptions["storageState"], string>
@@ -19,7 +21,10 @@ const height = 800
 const actionMillisMax = 10_000
 const shownCharactersMax = 2_000
 
-/** What no page may do: errors in its console or of its scripts, refused content, and requests to another origin. */
+/**
+ * What no page may do: errors in its console or of its scripts, refused content, and requests to another
+ * origin.
+ */
 const watch = (context: BrowserContext, origin: string, expected: ReadonlyArray<RegExp>) => {
   const faults: Array<string> = []
   const add = (fault: string) => {

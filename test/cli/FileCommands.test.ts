@@ -26,7 +26,10 @@ const document =
     return Schema.decodeUnknownSync(Schema.fromJsonString(schema))(ran.stdout)
   }
 
-/** A command that was refused: nothing on the standard output, and the reason in one line after whatever was begun. */
+/**
+ * A command that was refused: nothing on the standard output, and the reason in one line after whatever was
+ * begun.
+ */
 const refused = (ran: Ran, message: RegExp, begun: ReadonlyArray<string> = []) => {
   assert.strictEqual(ran.stdout, "")
   const lines = ran.stderr.split("\n")

@@ -47,7 +47,10 @@ const answered = Effect.fnUntraced(function* (path: string, fields: object) {
   return yield* request(path, { input: "x", stream: false, ...fields })
 })
 
-/** Sends turns of one conversation one after the other: each with the fields on the left, and with the system message on the right. */
+/**
+ * Sends turns of one conversation one after the other: each with the fields on the left, and with the system
+ * message on the right.
+ */
 const turns = Effect.fnUntraced(function* (
   path: string,
   named: object,

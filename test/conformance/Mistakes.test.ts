@@ -13,7 +13,10 @@ const refused = (body: unknown) => Effect.map(post(body), (reply) => errorOf(rep
 
 const item = (content: unknown) => ({ input: [{ role: "user", content }] })
 
-/** Wire contract, section 1: what is refused names the field and the remedy, what is ignored is named in a header. */
+/**
+ * Wire contract, section 1: what is refused names the field and the remedy, what is ignored is named in a
+ * header.
+ */
 layer(TestApp.layer(), { excludeTestServices: true })("A mistake in the body", (it) => {
   it.effect.each([
     { body: '{"input": secret}', place: "line 1, column 11, a value is expected" },

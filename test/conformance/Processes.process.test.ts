@@ -212,7 +212,8 @@ layer(processLayer(), { excludeTestServices: true })("three processes, of which 
           replies.length + each,
           "those that were cut are recorded, those that died aren't"
         )
-        // Nothing is left beside what the dead process holds, until that lapses. A new limit holds within seconds.
+        // Nothing is left beside what the dead process holds, until that lapses. A new limit holds within
+        // seconds.
         const takeAll = sql`INSERT INTO token_limits (user_id, span, tokens)
           SELECT owner_id, 'daily', day_used + day_reserved FROM token_counters
           ON CONFLICT (user_id, span) DO UPDATE SET tokens = EXCLUDED.tokens`

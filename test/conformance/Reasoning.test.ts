@@ -165,7 +165,10 @@ layer(TestApp.layer(), { excludeTestServices: true })("what a model thinks", (it
   )
 })
 
-/** One answer in two rounds, on /openai/v1: what its output shows, what went back in the second round, and what is stored. */
+/**
+ * One answer in two rounds, on /openai/v1: what its output shows, what went back in the second round, and
+ * what is stored.
+ */
 const answered = Effect.gen(function* () {
   yield* useTools
   const model = yield* ScriptedModel

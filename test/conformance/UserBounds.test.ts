@@ -126,7 +126,10 @@ const announce = Effect.fnUntraced(function* (key: string, ...fields: ReadonlyAr
   return client
 })
 
-/** Waits until bodies that were announced count: then one more of so many bytes, which is no request, is refused for its size. */
+/**
+ * Waits until bodies that were announced count: then one more of so many bytes, which is no request, is
+ * refused for its size.
+ */
 const counted = (key: string, bytes: number) =>
   until(
     Effect.gen(function* () {

@@ -6,7 +6,10 @@ import { TestApp } from "../support/TestApp.ts"
 import { declared, isSafe, send, someone, someTenant } from "./ConsoleFixture.ts"
 import { expectations } from "./endpoints.ts"
 
-/** What is recorded of the sample request of each endpoint that isn't GET, when an owner of the installation sends it. */
+/**
+ * What is recorded of the sample request of each endpoint that isn't GET, when an owner of the installation
+ * sends it.
+ */
 const recorded: Readonly<Record<string, ReadonlyArray<AuditAction>>> = {
   "session.signOut": ["session.end"],
   "me.endSession": ["session.end"],
@@ -77,7 +80,10 @@ const unrecorded = new Set([
   "server.explainModels"
 ])
 
-/** The one without a session, and the one whose entry depends on what was indexed meanwhile: other tests have them. */
+/**
+ * The one without a session, and the one whose entry depends on what was indexed meanwhile: other tests have
+ * them.
+ */
 const elsewhere = new Set(["session.signIn", "projects.reindex"])
 
 /** What a user does with the own session, keys, conversations, files and projects. */

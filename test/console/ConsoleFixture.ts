@@ -159,7 +159,10 @@ const ownedBy = Effect.fnUntraced(function* (userId: UserId, otherEmail: string)
   return { ownProjectId, memberId, ownProjectFileId, ownFileId, ...(yield* someConversation(userId)) }
 })
 
-/** An organization with two users, of whom the first has a key, a session, an identity, and a project with a file. */
+/**
+ * An organization with two users, of whom the first has a key, a session, an identity, and a project with a
+ * file.
+ */
 export const someTenant = Effect.gen(function* () {
   const accounts = yield* Accounts
   const apiKeys = yield* ApiKeys

@@ -55,7 +55,9 @@ export const newKey = {
   requests_per_minute: null
 }
 
-/** What every endpoint of ConsoleApi must do, by its name. An endpoint that is missing here fails the tests. */
+/**
+ * What every endpoint of ConsoleApi must do, by its name. An endpoint that is missing here fails the tests.
+ */
 export const expectations: Readonly<Record<string, Expected>> = {
   "session.state": { admitted: "anyone", sample: none },
   "session.signIn": {

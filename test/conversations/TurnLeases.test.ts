@@ -71,7 +71,8 @@ layer(shared, { excludeTestServices: true })("A held turn", (it) => {
       const id = yield* conversationOf(user, [])
       const turn = yield* conversations.open(user, id)
       const lost = yield* Effect.exit(conversations.lost(turn)).pipe(Effect.forkChild)
-      // The renewals go on, so the other process needs several attempts at an instant at which the lease is over.
+      // The renewals go on, so the other process needs several attempts at an instant at which the lease is
+      // over.
       yield* Effect.retry(
         Effect.andThen(expireLease(id), Effect.timeout(process.open(user, id), "1 second")),
         { times: 20 }

@@ -62,7 +62,9 @@ const assertSettings = Effect.fnUntraced(function* (env: Record<string, string>)
 const adminKey = "parley_admin_0123456789abcdef0123456789abcdef"
 const databaseUrl = "postgres://parley:secret@database:5432/parley"
 
-/** Seconds that an orderly shutdown takes at most, with what the last error events and connections may take. */
+/**
+ * Seconds that an orderly shutdown takes at most, with what the last error events and connections may take.
+ */
 const stopSecondsOf = ({ http }: Settings) => http.drainSeconds + http.shutdownGraceSeconds + 5 + 2
 
 describe("the manifests for Kubernetes", () => {

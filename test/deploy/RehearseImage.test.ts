@@ -8,7 +8,10 @@ import { removeDirectory } from "../support/removeDirectory.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 
-/** Knows no image, reads the standard input as `buildah run` does, and ends the script where the image would be built. */
+/**
+ * Knows no image, reads the standard input as `buildah run` does, and ends the script where the image would
+ * be built.
+ */
 const buildah = `#!/bin/sh
 printf '%s\\n' "$*" >>"$CALLS"
 case "$*" in

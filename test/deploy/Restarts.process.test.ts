@@ -226,7 +226,8 @@ layer(ground, { excludeTestServices: true })("three processes behind each proxy"
         yield* assertNothingTwice(upstream, all())
         const failed = (some: ReadonlyArray<Exchange>) => some.filter(({ fault }) => fault !== null)
         assert.deepStrictEqual(failed(restarted), [])
-        // The request that is under way, and one more over a connection whose end the proxy is just learning of.
+        // The request that is under way, and one more over a connection whose end the proxy is just learning
+        // of.
         const lostBy = Map.groupBy(failed(later), ({ marker }) => marker.replace(/-\d+-end$/, ""))
         for (const [client, lost] of lostBy) assert.isAtMost(lost.length, lostPerClientMax, client)
       }),

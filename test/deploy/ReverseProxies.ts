@@ -18,7 +18,9 @@ export const siteName = "parley.example.com"
 
 const example = (path: string) => readFileSync(new URL(`../../deploy/${path}`, import.meta.url), "utf8")
 
-/** Replaces what stands in an example as often as it must be there; an example that no longer has it fails. */
+/**
+ * Replaces what stands in an example as often as it must be there; an example that no longer has it fails.
+ */
 const replaced = (text: string, ...pairs: ReadonlyArray<readonly [string, string]>): string =>
   pairs.reduce((result, [from, to]) => {
     if (!result.includes(from)) throw new Error(`The example has no ${from}`)
@@ -47,7 +49,9 @@ interface Place {
 interface Proxy {
   readonly program: string
   readonly version: ReadonlyArray<string>
-  /** Writes the example, with this place's ports and paths and nothing else changed, and says how to run it. */
+  /**
+   * Writes the example, with this place's ports and paths and nothing else changed, and says how to run it.
+   */
   readonly prepare: (place: Place) => ReadonlyArray<string>
 }
 
@@ -134,7 +138,10 @@ const accepts = (port: number) =>
     return Effect.sync(() => socket.destroy())
   })
 
-/** Runs the example of a proxy in front of processes of the service, each a host and a port, until the scope closes. */
+/**
+ * Runs the example of a proxy in front of processes of the service, each a host and a port, until the scope
+ * closes.
+ */
 export const startProxy = Effect.fnUntraced(function* (name: ProxyName, services: ReadonlyArray<string>) {
   const directory = yield* Effect.acquireRelease(
     Effect.sync(() => mkdtempSync(join(tmpdir(), "parley-proxy-"))),

@@ -1,4 +1,7 @@
-/** A certificate for parley.example.com that no authority has signed, valid until 2126, and its key. For tests alone. */
+/**
+ * A certificate for parley.example.com that no authority has signed, valid until 2126, and its key. For tests
+ * alone.
+ */
 export const siteCertificate = {
   key: `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgISkigfp7RiHGFgh9

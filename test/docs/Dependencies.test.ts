@@ -3,7 +3,10 @@ import { assert, describe, it } from "@effect/vitest"
 
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8")
 
-/** The names in the first column; one that begins with a dash has the scope and the name of the one before it up to its first dash. */
+/**
+ * The names in the first column; one that begins with a dash has the scope and the name of the one before it
+ * up to its first dash.
+ */
 const listed = (): ReadonlyArray<string> =>
   read("docs/decisions/dependencies.md")
     .split("\n")

@@ -14,7 +14,10 @@ export interface Block {
   readonly line: number
   /** Why no test runs it: `<!-- not run: REASON -->` in front of the block. */
   readonly notRun: string | null
-  /** Commands that readers don't see and that a test runs first: `<!-- before: COMMANDS -->` in front of the block. */
+  /**
+   * Commands that readers don't see and that a test runs first: `<!-- before: COMMANDS -->` in front of the
+   * block.
+   */
   readonly before: string
 }
 

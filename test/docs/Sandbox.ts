@@ -14,8 +14,9 @@ import { scriptOf } from "./Script.ts"
 const node = process.execPath
 
 /**
- * What stands for the programs of the documentation: `npx parley` and `npm run license` are the real ones without npm
- * around them, `npm start` checks its settings, and other scripts must exist. A status of 400 or more fails curl.
+ * What stands for the programs of the documentation: `npx parley` and `npm run license` are the real ones
+ * without npm around them, `npm start` checks its settings, and other scripts must exist. A status of 400 or
+ * more fails curl.
  */
 const programs = (isListed: string): Readonly<Record<string, string>> => ({
   npx: `[ "$1" = parley ] || { echo "npx: only parley" >&2; exit 1; }
@@ -83,7 +84,10 @@ export class Sandbox extends Context.Service<
   Sandbox,
   {
     readonly run: (page: Page) => Effect.Effect<Ended>
-    /** The start-up output of the installation, as README.md shows it: at its address, without secrets and build. */
+    /**
+     * The start-up output of the installation, as README.md shows it: at its address, without secrets and
+     * build.
+     */
     readonly firstStart: string
     /** Reads the commands without running them. */
     readonly parse: (script: string) => Effect.Effect<Ended>

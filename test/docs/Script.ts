@@ -11,8 +11,9 @@ const assigned = (page: Page): ReadonlyArray<string> =>
 export const isRun = ({ language, notRun }: Block): boolean => language === "sh" && notRun === null
 
 /**
- * A page's commands as one script for bash, which ends at the first that fails. The address of the documentation becomes
- * the service's own, and a word in capitals that a `before` sets, such as KEY_ID, becomes its value.
+ * A page's commands as one script for bash, which ends at the first that fails. The address of the
+ * documentation becomes the service's own, and a word in capitals that a `before` sets, such as KEY_ID,
+ * becomes its value.
  */
 export const scriptOf = (page: Page, url: string): string => {
   const names = assigned(page)

@@ -12,8 +12,9 @@ const help = (words: ReadonlyArray<string>) =>
   )
 
 /**
- * Checks the words after `parley`, as documentation writes them (`key list EMAIL`), against the command line's own
- * help: whether there is such a command, and whether it knows each flag. Returns what is wrong, or null.
+ * Checks the words after `parley`, as documentation writes them (`key list EMAIL`), against the command
+ * line's own help: whether there is such a command, and whether it knows each flag. Returns what is wrong, or
+ * null.
  */
 export const usageFault = Effect.fnUntraced(function* (usage: string) {
   if (/^(--(version|help)$|help\b)/.test(usage)) return null

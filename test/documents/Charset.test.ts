@@ -9,7 +9,9 @@ const utf32le = (text: string) =>
 
 const trailing = Array.from({ length: 0xc0 }, (_, at) => 0x40 + at)
 
-/** Bytes of a text in a charset that Node can't write, found by asking what each byte or pair of bytes means. */
+/**
+ * Bytes of a text in a charset that Node can't write, found by asking what each byte or pair of bytes means.
+ */
 const encode = (text: string, charset: string): Buffer => {
   const table = new Map<string, ReadonlyArray<number>>()
   const decoder = new TextDecoder(charset)

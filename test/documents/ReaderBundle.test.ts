@@ -3,7 +3,10 @@ import { dirname, join } from "node:path"
 import { assert, it } from "@effect/vitest"
 import { bundle } from "../support/ServiceProcess.ts"
 
-/** Of all code that is loaded before a document is read; the readers of binary formats are loaded when they are needed. */
+/**
+ * Of all code that is loaded before a document is read; the readers of binary formats are loaded when they
+ * are needed.
+ */
 const codeBytesMax = 150_000
 
 const partsOf = (file: string, seen = new Set<string>()): Set<string> => {

@@ -53,7 +53,9 @@ const sourceOf = (bytes: Buffer): DocumentBytes => ({
     Promise.resolve({ bytes: bytes.subarray(0, bytesMax), isWhole: bytes.length <= bytesMax })
 })
 
-/** Reads these bytes as such a process does, but in this one. What isn't a refusal with a name is a defect. */
+/**
+ * Reads these bytes as such a process does, but in this one. What isn't a refusal with a name is a defect.
+ */
 export const readHere = (bytes: Uint8Array | string, extension = "", more: Partial<ReadingLimits> = {}) =>
   Effect.tryPromise({
     try: () => readDocument(sourceOf(Buffer.from(bytes)), extension, { ...limits, ...more }),

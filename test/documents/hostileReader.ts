@@ -1,8 +1,8 @@
 import { readdirSync } from "node:fs"
 
 /**
- * A reader that does what hostile documents would have one do. What it is asked to do stands where the real one's extension
- * stands, in front of a dash.
+ * A reader that does what hostile documents would have one do. What it is asked to do stands where the real
+ * one's extension stands, in front of a dash.
  */
 const kept: Array<unknown> = []
 
@@ -78,7 +78,8 @@ const behaviours: Record<string, () => void> = {
     ].join("\n")
     answer(head(found), found)
   },
-  // The rest of what it is asked for says where somebody listens, which process is not to be reached, and which file to see.
+  // The rest of what it is asked for says where somebody listens, which process is not to be reached, and
+  // which file to see.
   escapes: () => {
     const [, port, pid, path = ""] = (process.argv[2] ?? "").split(",")
     const socket = process.getBuiltinModule("node:net").connect(Number(port), "127.0.0.1")

@@ -19,7 +19,10 @@ import { testConfig } from "../support/TestConfig.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
 import { newResponse, spending, usageLayer } from "../usage/asking.ts"
 
-/** Every service that keeps something of a user, and what deletes users, on one client whose statements can be made to fail. */
+/**
+ * Every service that keeps something of a user, and what deletes users, on one client whose statements can be
+ * made to fail.
+ */
 export const erasureLayer = Erasure.layer.pipe(
   Layer.provideMerge(
     Layer.mergeAll(

@@ -6,7 +6,10 @@ import { FileStore } from "../../src/files/FileStore.ts"
 import { SqlFaults, TestDatabase } from "../support/TestDatabase.ts"
 import { BlobFaults, contentOf, countsOf, filesWith, someUser, until, upload } from "./fixtures.ts"
 
-/** An upload, with the reading of its text, sends no more statements than this; nor does it use the store more often. */
+/**
+ * An upload, with the reading of its text, sends no more statements than this; nor does it use the store more
+ * often.
+ */
 const statementsMax = 14
 const operationsMax = 5
 
@@ -23,7 +26,10 @@ const assertWhole = Effect.fnUntraced(function* (user: UserId, name: string) {
   return files
 })
 
-/** No text is forgotten: each file ends as processed. A job that was taken while the answer got lost stays locked a while. */
+/**
+ * No text is forgotten: each file ends as processed. A job that was taken while the answer got lost stays
+ * locked a while.
+ */
 const allRead = (user: UserId) =>
   until(
     Effect.gen(function* () {

@@ -17,7 +17,10 @@ import { removeDirectory } from "../support/removeDirectory.ts"
 import { testConfig } from "../support/TestConfig.ts"
 export { until } from "../support/until.ts"
 
-/** An extraction whose texts are what the bytes say; some first words make it do something else. Files that end in `.plain` need no reader. */
+/**
+ * An extraction whose texts are what the bytes say; some first words make it do something else. Files that
+ * end in `.plain` need no reader.
+ */
 export class ScriptedExtraction extends Context.Service<
   ScriptedExtraction,
   {
@@ -71,7 +74,10 @@ export class ScriptedExtraction extends Context.Service<
   )
 }
 
-/** Breaks the store at a chosen operation. Each put counts twice: at its first byte, and when all of it is stored. */
+/**
+ * Breaks the store at a chosen operation. Each put counts twice: at its first byte, and when all of it is
+ * stored.
+ */
 export class BlobFaults extends Context.Service<
   BlobFaults,
   {

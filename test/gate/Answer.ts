@@ -25,7 +25,9 @@ export interface Answer {
 /** Roughly. */
 export const tokensOf = (text: string): number => Math.ceil(text.length / 4)
 
-/** The number of rounds that a model has called something in. Calls of rounds that came as text count, too. */
+/**
+ * The number of rounds that a model has called something in. Calls of rounds that came as text count, too.
+ */
 export const roundsDone = (asked: Asked): number => {
   const roles = sinceScript(asked).map(({ role }) => role)
   return roles.filter((role, index) => role === "assistant" && roles[index - 1] !== "assistant").length
@@ -54,7 +56,10 @@ const textOf = (asked: Asked, wanted: ReadonlyArray<ScriptedCall>): string => {
   return asked.script.say ?? `Results: ${resultsOf(asked)}. Images: ${images}.`
 }
 
-/** The answer of a model to a request that nothing speaks against. `numbers` counts the values that its server made. */
+/**
+ * The answer of a model to a request that nothing speaks against. `numbers` counts the values that its server
+ * made.
+ */
 export const answerTo = (server: string, asked: Asked, numbers: () => number): Answer => {
   const { end = "stop", rounds = [], think = "I consider it:" } = asked.script
   const mark = () => marked(server, numbers())

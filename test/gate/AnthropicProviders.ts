@@ -5,7 +5,10 @@ import { event } from "./ChatStream.ts"
 import type { Memory, Provider } from "./Provider.ts"
 import { anthropicError, type Failures, type Refusal } from "./Refusal.ts"
 
-/** Claude of 2026: a model that takes back its thinking only whole and in its place, and one that is content without. */
+/**
+ * Claude of 2026: a model that takes back its thinking only whole and in its place, and one that is content
+ * without.
+ */
 
 const invalid = (message: string) => anthropicError(400, "invalid_request_error", message)
 
@@ -37,7 +40,10 @@ const cacheMarksMax = 4
 const isMarked = (block: Fields | undefined): boolean =>
   fieldsIn(block?.["cache_control"])["type"] === "ephemeral"
 
-/** The cache begins anew where a mark is missing: behind the tools, the system prompt and the question or its last results. */
+/**
+ * The cache begins anew where a mark is missing: behind the tools, the system prompt and the question or its
+ * last results.
+ */
 const checkCache = (asked: Asked, { note }: Memory): Refusal | null => {
   const { body } = asked
   const tools = objectsIn(body["tools"])

@@ -78,7 +78,9 @@ export const textBehind = ({ isToolless }: Cell, ...results: ReadonlyArray<strin
     ? "There is no tool calculator."
     : `Results: ${results.join(", ") || "none"}. Images: 0.`
 
-/** Nothing of another server reached the provider, nothing was missing, and as much was refused as must be. */
+/**
+ * Nothing of another server reached the provider, nothing was missing, and as much was refused as must be.
+ */
 export const assertServed = Effect.fnUntraced(function* (cell: Cell, more = 0) {
   const received = yield* receivedOf(cell)
   assert.isNotEmpty(received)

@@ -4,7 +4,9 @@ import type { ScriptedCall } from "./Script.ts"
 
 /** How a server of Chat Completions streams. */
 export interface ChatStyle {
-  /** Where the thoughts stand: between tags of the text, in chunks of the content, or in fields of their own. */
+  /**
+   * Where the thoughts stand: between tags of the text, in chunks of the content, or in fields of their own.
+   */
   readonly thoughts: "hidden" | "tags" | "chunks" | "reasoning_content" | "reasoning" | "details" | "blocks"
   /** Calls come in pieces, one by one, or together with the end. */
   readonly calls: "pieces" | "whole" | "together"
@@ -124,7 +126,10 @@ const finishOf = (style: ChatStyle, { calls, end }: Answer): string => {
   return end === "refusal" && style.refusal === "finish" ? "content_filter" : "stop"
 }
 
-/** The events of an answer. `sign` makes a signature that must come back, and `keep` notes an id that was given. */
+/**
+ * The events of an answer. `sign` makes a signature that must come back, and `keep` notes an id that was
+ * given.
+ */
 export const chatEvents = (
   style: ChatStyle,
   asked: Asked,

@@ -15,7 +15,10 @@ const once: Expectation = { again: 1 }
 const absent: Expectation = { isAbsent: true }
 const refused = (param: string): Expectation => ({ param })
 
-/** These take no function beside their thinking: the service's own tools are left out, and a client's are refused. */
+/**
+ * These take no function beside their thinking: the service's own tools are left out, and a client's are
+ * refused.
+ */
 const toolless = ["openaichat", "gpt6chat"]
 
 const all = (names: ReadonlyArray<string>, expectation: Expectation) =>

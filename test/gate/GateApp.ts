@@ -46,7 +46,10 @@ export const catalogOf = (url: string) => ({
 /** The keys of the providers. */
 export const variables = Object.fromEntries(providers.map(({ name }) => [variableOf(name), keyOf(name)]))
 
-/** So long failures are retried: longer than any case takes, because servers that stay as they are ask for a longer wait. */
+/**
+ * So long failures are retried: longer than any case takes, because servers that stay as they are ask for a
+ * longer wait.
+ */
 const retrySeconds = 300
 
 const setUp = Effect.gen(function* () {

@@ -1,4 +1,7 @@
-/** Every value that a scripted server makes has the server's name, so that each server recognizes what another one made. */
+/**
+ * Every value that a scripted server makes has the server's name, so that each server recognizes what another
+ * one made.
+ */
 
 const word = "made-by-"
 

@@ -13,7 +13,10 @@ export interface Refusal {
 
 /** The failures of a server; null for one that it doesn't have. */
 export interface Failures extends Readonly<Record<FailureName, Refusal | null>> {
-  /** A prompt with so many tokens, of which the context has room for fewer; null for a server that cuts prompts silently. */
+  /**
+   * A prompt with so many tokens, of which the context has room for fewer; null for a server that cuts
+   * prompts silently.
+   */
   readonly tooLong: ((tokens: number, contextTokens: number) => Refusal) | null
 }
 

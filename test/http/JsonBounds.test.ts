@@ -6,7 +6,9 @@ import { says, ScriptedModel } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { call, errorOf } from "../support/Wire.ts"
 
-/** Every endpoint that answers a message, with the field that holds it, and the one that bounds the answer. */
+/**
+ * Every endpoint that answers a message, with the field that holds it, and the one that bounds the answer.
+ */
 const endpoints = [
   { path: "/v1/responses", input: { input: "Hi" }, max: "max_output_tokens", extra: { stream: false } },
   { path: "/openai/v1/responses", input: { input: "Hi" }, max: "max_output_tokens", extra: {} },

@@ -95,8 +95,8 @@ const readProbe = Effect.fnUntraced(function* (service: ServiceProcess) {
 const lookAgain = (service: ServiceProcess) => Effect.delay(readProbe(service), "200 millis")
 
 /**
- * What the process says once its heap has grown by less, or else at the last look. The last streams may be held for seconds by timers and by
- * what V8 has not collected yet, but not for good.
+ * What the process says once its heap has grown by less, or else at the last look. The last streams may be
+ * held for seconds by timers and by what V8 has not collected yet, but not for good.
  */
 const readGrown = (service: ServiceProcess, before: number, growthBytesMax: number) =>
   Effect.repeat(lookAgain(service), {

@@ -46,7 +46,10 @@ interface Sample {
   readonly value: number
 }
 
-/** The samples of a text, having checked that every line is one, or says something about a metric of that name. */
+/**
+ * The samples of a text, having checked that every line is one, or says something about a metric of that
+ * name.
+ */
 const samplesOf = (text: string): ReadonlyArray<Sample> => {
   assert.isTrue(text.endsWith("\n"))
   const types = new Map<string, string>()

@@ -18,7 +18,10 @@ interface Rule {
 }
 
 interface Files {
-  /** Of the project's owner, and of its member, in the project; the last one is the caller's own, outside of it. */
+  /**
+   * Of the project's owner, and of its member, in the project; the last one is the caller's own, outside of
+   * it.
+   */
   readonly ofOwner: string
   readonly ofMember: string
   readonly ownFile: string

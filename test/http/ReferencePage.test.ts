@@ -50,7 +50,10 @@ interface ScalarOptions {
 /** The page's own script, which follows the one of Scalar. */
 const ownScript = (served: string) => served.slice(served.lastIndexOf("\n;(() => {"))
 
-/** Opens the page; `answer` is the service, asked for paths below the prefix. It has no storage, cookies or history. */
+/**
+ * Opens the page; `answer` is the service, asked for paths below the prefix. It has no storage, cookies or
+ * history.
+ */
 const openPage = Effect.fnUntraced(function* (
   served: string,
   answer: (path: string, options: FetchOptions) => Promise<Response>

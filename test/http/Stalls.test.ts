@@ -39,7 +39,10 @@ const upload = Effect.gen(function* () {
   return id
 })
 
-/** Waits until the service has hung up. Where nothing is read only a write tells; a blank line before a request is allowed. */
+/**
+ * Waits until the service has hung up. Where nothing is read only a write tells; a blank line before a
+ * request is allowed.
+ */
 const hungUp = (socket: Socket) =>
   until(
     Effect.sync(() => {
@@ -49,7 +52,10 @@ const hungUp = (socket: Socket) =>
   )
 
 const stepBytes = 2 * 1024 * 1024
-/** Slow readers take longer altogether. They pause for a tenth of it at a time, so that a busy machine may add as much as they do. */
+/**
+ * Slow readers take longer altogether. They pause for a tenth of it at a time, so that a busy machine may add
+ * as much as they do.
+ */
 const stallSeconds = 5
 /** The slowness is what the tests are about. */
 const pauseMillis = 500

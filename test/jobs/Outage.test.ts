@@ -14,7 +14,9 @@ import { call } from "../support/Wire.ts"
 
 /** More statements than a job runs, together with those of loops that run beside it. */
 const statementsMax = 40
-/** Statements that fail after a job has, so that the outage is longer than a batch of events is retried for. */
+/**
+ * Statements that fail after a job has, so that the outage is longer than a batch of events is retried for.
+ */
 const outageStatements = 60
 
 /** Sleeps up to this are pauses of loops and of retries. Longer ones are timeouts, of which none may pass. */
@@ -40,7 +42,9 @@ const QuickLayer = Layer.succeed(Clock.Clock, {
     )
 })
 
-/** A job whose claim was done and its answer lost waits for the end of its lease, which the database measures. */
+/**
+ * A job whose claim was done and its answer lost waits for the end of its lease, which the database measures.
+ */
 const shortLease = { conversations: { leaseSeconds: 3 } }
 
 /** The messages of the log lines. */

@@ -16,7 +16,10 @@ const shared = Layer.provideMerge(Layer.succeed(AppConfig, testConfig()), TestDa
 const roundsUntil = <E, R>(round: "1 hour" | "5 minutes", condition: Effect.Effect<boolean, E, R>) =>
   until(Effect.andThen(TestClock.adjust(round), condition))
 
-/** Has a sweep meet a table that isn't there, which is no outage that would pass as one, and then the table again. */
+/**
+ * Has a sweep meet a table that isn't there, which is no outage that would pass as one, and then the table
+ * again.
+ */
 const survives = Effect.fnUntraced(function* <R>(
   sweep: Effect.Effect<unknown, never, R>,
   table: string,

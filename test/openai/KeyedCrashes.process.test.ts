@@ -53,7 +53,10 @@ const paused = Effect.flatMap(
       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
 )
 
-/** Makes a statement wait until the scope closes, which ends the sessions that wait: nothing of theirs is stored. */
+/**
+ * Makes a statement wait until the scope closes, which ends the sessions that wait: nothing of theirs is
+ * stored.
+ */
 const pause = Effect.fnUntraced(function* (at: keyof typeof pauses) {
   const sql = yield* SqlClient.SqlClient
   yield* sql`CREATE OR REPLACE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS

@@ -8,7 +8,10 @@ import { connect } from "./connection.ts"
 import { assertFields, calling, dot, forecast } from "./openResponsesCases.ts"
 import { assertProfileGrammar } from "./ProfileGrammar.ts"
 
-/** What the public Open Responses interface asks of a server's WebSocket, case by case, in the words of this project. */
+/**
+ * What the public Open Responses interface asks of a server's WebSocket, case by case, in the words of this
+ * project.
+ */
 
 const decode = Schema.decodeUnknownSync(Schema.fromJsonString(ProfileEvent))
 const decodeRefusal = Schema.decodeUnknownSync(

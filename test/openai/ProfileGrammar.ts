@@ -9,8 +9,8 @@ const textOf = (part: Extract<Item, { type: "message" }>["content"][number] | un
 const terminals = ["response.completed", "response.incomplete", "response.failed", "error"]
 
 /**
- * The grammar of a stream as clients of OpenAI rely on it: asserts every rule on the events of one whole stream, and returns what
- * they fold to.
+ * The grammar of a stream as clients of OpenAI rely on it: asserts every rule on the events of one whole
+ * stream, and returns what they fold to.
  */
 export const assertProfileGrammar = (events: ReadonlyArray<ProfileEvent>) => {
   assert.deepStrictEqual(

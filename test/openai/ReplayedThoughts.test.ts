@@ -56,7 +56,9 @@ const body = {
   ]
 }
 
-/** The model's messages in what its server was sent, by what they say of what it thought and by their calls. */
+/**
+ * The model's messages in what its server was sent, by what they say of what it thought and by their calls.
+ */
 const sentWith = Effect.fnUntraced(function* (model: string, dialect: (typeof dialects)[number]) {
   const { alice, url } = yield* TestApp
   const { requests } = (yield* Servers)[dialect]

@@ -3,7 +3,10 @@ import { Stream } from "effect"
 import type { ModelPart } from "../../src/domain/ModelCall.ts"
 import { scriptedUsage } from "../support/ScriptedModel.ts"
 
-/** The fields that every response must have, also where they are null. Source: Open Responses, ResponseResource. */
+/**
+ * The fields that every response must have, also where they are null. Source: Open Responses,
+ * ResponseResource.
+ */
 const requiredFields = [
   "id",
   "object",
@@ -39,7 +42,10 @@ const requiredFields = [
   "prompt_cache_key"
 ]
 
-/** Those of them that a completed response has and that are never null, also where the request doesn't say them. */
+/**
+ * Those of them that a completed response has and that are never null, also where the request doesn't say
+ * them.
+ */
 const neverNull = [
   "id",
   "object",

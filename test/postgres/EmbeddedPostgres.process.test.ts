@@ -80,7 +80,8 @@ layer(ground, { excludeTestServices: true })("The embedded server", (it) => {
     Effect.gen(function* () {
       const dataDir = yield* dataDirectory
       const { path } = yield* start(dataDir)
-      // What the kernel asks of who connects to a socket: to pass through the directories, and to write to it.
+      // What the kernel asks of who connects to a socket: to pass through the directories, and to write to
+      // it.
       const mayConnect = (account: PostgresAccount) =>
         Effect.map(runProgram("/bin/sh", ["-c", `[ -w "${path}" ]`], { account }), ({ code }) => code === 0)
       assert.isTrue(yield* mayConnect(yield* ownerOf(path)))

@@ -12,7 +12,9 @@ const packageEntry = createRequire(import.meta.url).resolve(
 const installed = join(dirname(packageEntry), "..", "native")
 
 layer(Layer.mergeAll(NodeFileSystem.layer, NodePath.layer))("The binaries of the embedded server", (it) => {
-  /** The package as npm leaves it when it may not run the install script, in a directory with the given mode. */
+  /**
+   * The package as npm leaves it when it may not run the install script, in a directory with the given mode.
+   */
   const packageWith = Effect.fnUntraced(function* (mode: number) {
     const fs = yield* FileSystem.FileSystem
     const directory = yield* fs.makeTempDirectoryScoped({ prefix: "parley-package-" })

@@ -254,7 +254,9 @@ const itemsOf = (turn: typeof Turn.Type): ReadonlyArray<Item> => {
 
 type Answer = Extract<ModelMessage, { readonly role: "assistant" }>
 
-/** The messages of an answer as a conversation keeps them: reasoning behind a text begins the next message. */
+/**
+ * The messages of an answer as a conversation keeps them: reasoning behind a text begins the next message.
+ */
 const messagesOf = (parts: ReadonlyArray<ModelPart>): ReadonlyArray<ModelMessage> => {
   const before: Array<Answer> = []
   let last: Answer = { role: "assistant", text: "", toolCalls: [] }

@@ -1,7 +1,10 @@
 import { assert } from "@effect/vitest"
 import type { ModelPart } from "../../src/domain/ModelCall.ts"
 
-/** The parts without the pieces of calls, each of which is checked to be what its call has next, with what was thought before it. */
+/**
+ * The parts without the pieces of calls, each of which is checked to be what its call has next, with what was
+ * thought before it.
+ */
 export const wholeParts = (parts: ReadonlyArray<ModelPart>): ReadonlyArray<ModelPart> => {
   const written = new Map<number, string>()
   const calls = parts.flatMap((part) => (part.type === "tool_call" ? [part.call] : []))

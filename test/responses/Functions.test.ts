@@ -32,7 +32,10 @@ const calling = (name: string): ModelPart => ({
 })
 const finish = (reason: "stop" | "tool_calls" | "length"): ModelPart => ({ type: "finish", reason, usage })
 
-/** A model with a calculator of the service, and a client's function `weather`, that answers each round as the script says. */
+/**
+ * A model with a calculator of the service, and a client's function `weather`, that answers each round as the
+ * script says.
+ */
 const scripted = (rounds: ReadonlyArray<ReadonlyArray<ModelPart>>, options: AnswerOptions = {}) => {
   const asked: Array<ModelRequest> = []
   const base = attempt("a", Stream.empty)

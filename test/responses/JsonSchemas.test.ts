@@ -42,7 +42,9 @@ const draft07 = { $schema: "http://json-schema.org/draft-07/schema#", ...person 
 const hostile = { type: "string", pattern: "^(a+)+$" }
 const hostileText = JSON.stringify(`${"a".repeat(50)}!`)
 
-/** Each definition has two ways to the next one, and so each level twice as many mismatches as the one before. */
+/**
+ * Each definition has two ways to the next one, and so each level twice as many mismatches as the one before.
+ */
 const doubling = (levels: number): JsonSchema => {
   const next = (level: number) => ({ $ref: `#/$defs/d${level + 1}` })
   const levelled = Array.from({ length: levels }, (_, level) => [

@@ -413,7 +413,8 @@ describe("PromptAssembly", () => {
     ],
     ([now, before, sizes, window, wanted, tools]) =>
       Effect.sync(() => {
-        // One of the files that may be referred to is always gone, and the last one is longer than what was read of it.
+        // One of the files that may be referred to is always gone, and the last one is longer than what was
+        // read of it.
         const files = new Map(
           sizes.slice(0, 5).map((size, index) => {
             const file = promptFile(`f${index}.txt`, `${index} `.repeat(size))

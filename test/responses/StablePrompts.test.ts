@@ -115,7 +115,10 @@ const unmarked = (_key: string, value: unknown): unknown =>
     ? { ...value, cache_control: undefined }
     : value
 
-/** What a server caches of a request, as it is sent but for the marks: what all messages share, and each message. */
+/**
+ * What a server caches of a request, as it is sent but for the marks: what all messages share, and each
+ * message.
+ */
 const cachedParts = (body: Body) => {
   const list = body["messages"] ?? body["input"]
   assert(Array.isArray(list))

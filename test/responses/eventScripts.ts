@@ -147,7 +147,10 @@ const endsMessage = (said: Exclude<Said, string>): boolean => {
 
 const storable = (text: string): string => text.toWellFormed().replaceAll("\0", "\u{fffd}")
 
-/** The text between two rounds of calls is storable by itself, and so is that between two thoughts, and each piece of a refusal. */
+/**
+ * The text between two rounds of calls is storable by itself, and so is that between two thoughts, and each
+ * piece of a refusal.
+ */
 export const expectedText = (said: ReadonlyArray<Said>): string => {
   let text = ""
   let open = ""

@@ -5,7 +5,10 @@ import { denyModules } from "../../src/responses/schemas/GeneratedCode.ts"
 import type { SchemaAnswer, SchemaTask } from "../../src/responses/schemas/Protocol.ts"
 import { problemOf } from "../../src/responses/schemas/Validation.ts"
 
-/** A process for schemas that does what hostile schemas would have one do, and answers each task with what it could. */
+/**
+ * A process for schemas that does what hostile schemas would have one do, and answers each task with what it
+ * could.
+ */
 const kept: Array<unknown> = []
 
 const tried = (attempt: () => unknown): string => {

@@ -7,7 +7,10 @@ import {
 } from "../../src/retrieval/Chunker.ts"
 import type { TextForm } from "../../src/retrieval/Units.ts"
 
-/** Markdown as it comes: headings, paragraphs, lists, tables, code, long lines, wide characters and pairs of surrogates. */
+/**
+ * Markdown as it comes: headings, paragraphs, lists, tables, code, long lines, wide characters and pairs of
+ * surrogates.
+ */
 const parts = [
   "# A heading\n",
   "### Further down\n\n",

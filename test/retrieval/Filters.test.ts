@@ -97,7 +97,8 @@ layer(searchLayer)("A search among the files that a filter leaves", (it) => {
       const corpus = yield* someProject
       yield* addNoted(corpus, "rare", { kind: "x" }, "The zebra walks through the harbor.")
       yield* addNoted(corpus, "frequent", { kind: "y" }, "Ships sleep in the harbor.")
-      // Chunks of files that are gone, but not swept yet: they make the words too frequent to be added up for all.
+      // Chunks of files that are gone, but not swept yet: they make the words too frequent to be added up for
+      // all.
       yield* sql`INSERT INTO retrieval_postings (index_id, term, base, postings)
         SELECT id, term, row << 16, (SELECT array_agg(at << 15 | 1 << 10 | 9) FROM generate_series(0, 30000) AS at)
         FROM retrieval_indexes, generate_series(1, 4) AS row, unnest('{harbor,ship}'::text[]) AS term WHERE project_id = ${corpus.projectId}::uuid`

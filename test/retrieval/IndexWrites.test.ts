@@ -44,7 +44,9 @@ const writesOf = Effect.fnUntraced(function* ({ projectId }: Corpus) {
   return row!
 })
 
-/** Keeps all from writing the table: those who do stop there, with what they have locked, until it is opened. */
+/**
+ * Keeps all from writing the table: those who do stop there, with what they have locked, until it is opened.
+ */
 const close = Effect.fnUntraced(function* (table: string) {
   const sql = yield* SqlClient.SqlClient
   const [closed, opened] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
@@ -65,7 +67,10 @@ const waiting = Effect.fnUntraced(function* (count: number) {
   yield* until(Effect.map(found, (rows) => rows.length === count))
 })
 
-/** .57 on an idle server; .37 has been seen on one that other tests kept busy. Terms rewritten in one transaction leave less than .2. */
+/**
+ * .57 on an idle server; .37 has been seen on one that other tests kept busy. Terms rewritten in one
+ * transaction leave less than .2.
+ */
 const usedShareMin = 0.28
 
 layer(searchLayer)("The terms of a long file", (it) => {

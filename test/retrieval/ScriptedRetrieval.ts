@@ -35,8 +35,9 @@ const hitsOf = (parts: typeof Parts.Type, query: string): ReadonlyArray<Hit> => 
 }
 
 /**
- * A search that keeps every line of a text in a row of its own, in a table that comes and goes with the test database. A
- * text that begins with `hang` is not indexed before it is released, one with `break` never, and one with `hang and break` fails then.
+ * A search that keeps every line of a text in a row of its own, in a table that comes and goes with the test
+ * database. A text that begins with `hang` is not indexed before it is released, one with `break` never, and
+ * one with `hang and break` fails then.
  */
 export class ScriptedRetrieval extends Context.Service<
   ScriptedRetrieval,

@@ -22,7 +22,10 @@ const rowsRead = Effect.gen(function* () {
   return row!
 })
 
-/** What the server chooses for a prepared statement after some executions: a plan that knows none of the values. */
+/**
+ * What the server chooses for a prepared statement after some executions: a plan that knows none of the
+ * values.
+ */
 const withGeneralPlans = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient

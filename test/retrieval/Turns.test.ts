@@ -2,7 +2,9 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { addFile, searchLayer, someProject } from "./SearchFixture.ts"
 
-/** Segmenting them takes some ten milliseconds of processor time; all others of the process wait meanwhile. */
+/**
+ * Segmenting them takes some ten milliseconds of processor time; all others of the process wait meanwhile.
+ */
 const segmentedPerTurnMax = 4_500
 
 /** The most characters that are segmented in one turn of the event loop while the effect runs. */

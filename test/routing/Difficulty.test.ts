@@ -192,7 +192,8 @@ describe("signsOf", () => {
       for (let round = 0; round < 5; round++) signsOf(piece.repeat(1_000_000 / piece.length))
     }
     const { user } = process.cpuUsage(began)
-    // 70 texts of 20,000 characters: a look at each takes well below a millisecond, and a bad regular expression seconds.
+    // 70 texts of 20,000 characters: a look at each takes well below a millisecond, and a bad regular
+    // expression seconds.
     assert.isBelow(user / 1_000, 3_000)
   })
 })

@@ -156,7 +156,8 @@ layer(TestApp.layer(), { excludeTestServices: true })("A guess of a password", (
         (spelling) => Effect.map(signIn(spelling), ({ status }) => status),
         { concurrency: "unbounded" }
       )
-      // Each wait is twice as long as the one before it. On a busy machine some pass before the last request is answered.
+      // Each wait is twice as long as the one before it. On a busy machine some pass before the last request
+      // is answered.
       const waitsPassed = Math.floor(
         Math.log2((performance.now() - begun) / (1_000 * waitSecondsOf(limit, freeMax + 1)) + 1)
       )

@@ -44,7 +44,10 @@ const storeAnswer = Effect.fnUntraced(function* (id: string, items: ReadonlyArra
   }
 })
 
-/** What a database had before there was a web application: three users, the first of them disabled, keys and usage. */
+/**
+ * What a database had before there was a web application: three users, the first of them disabled, keys and
+ * usage.
+ */
 const fillBeforeAccounts = Effect.fnUntraced(function* (hash: Uint8Array) {
   const sql = yield* SqlClient.SqlClient
   yield* sql`INSERT INTO organizations (id, name) VALUES (${idOf(1)}::uuid, 'one'), (${idOf(2)}::uuid, 'two')`
@@ -150,7 +153,8 @@ describe("The migrations", () => {
       const { address, client } = yield* emptyDatabase
       yield* migrate(address)
       const call = (id: string, type = "function_call") => ({ type, name: "look", id })
-      // The first two follow each other directly, over the end of the lower part of the counter; the others stand alone.
+      // The first two follow each other directly, over the end of the lower part of the counter; the others
+      // stand alone.
       const one = "019845e1-682f-7b02-bfff-ffff22d13aec"
       const two = "019845e1-682f-7b03-8000-00003b2513ae"
       const later = "019845e1-682f-7b03-8000-00023b2613ae"

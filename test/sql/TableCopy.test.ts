@@ -14,7 +14,10 @@ import {
 } from "../../src/sql/TableCopy.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
 
-/** Rows that a careless copy would change: line ends, the marks of COPY's text, and numbers beyond what a double holds. */
+/**
+ * Rows that a careless copy would change: line ends, the marks of COPY's text, and numbers beyond what a
+ * double holds.
+ */
 const fill = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql`CREATE TABLE odd (

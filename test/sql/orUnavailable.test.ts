@@ -20,8 +20,8 @@ const notNow = [
   new SqlError.SqlError({ reason: new SqlError.LockTimeoutError(fields) }),
   new SqlError.SqlError({ reason: new SqlError.DeadlockError(fields) }),
   new SqlError.SqlError({ reason: new SqlError.AuthenticationError({ ...fields, operation: "connect" }) }),
-  // too_many_connections, disk_full, admin_shutdown, crash_shutdown, cannot_connect_now, io_error, idle transaction,
-  // read-only
+  // too_many_connections, disk_full, admin_shutdown, crash_shutdown, cannot_connect_now, io_error, idle
+  // transaction, read-only
   ...["53300", "53100", "57P01", "57P02", "57P03", "58030", "25P03", "25006"].map(unknown)
 ]
 

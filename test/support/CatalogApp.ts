@@ -26,7 +26,10 @@ export const catalogConfig = Effect.fnUntraced(function* (
   return Layer.succeed(AppConfig, testConfig({ dataDir, models: { ...models, file } }))
 })
 
-/** The service with its own model calls, on what `setUp` makes: the settings, and the model servers that they name. */
+/**
+ * The service with its own model calls, on what `setUp` makes: the settings, and the model servers that they
+ * name.
+ */
 export const catalogApp = <Servers>(
   setUp: Effect.Effect<Layer.Layer<Servers | AppConfig>, never, Scope.Scope>,
   logLevel: LogLevel.LogLevel = "None"

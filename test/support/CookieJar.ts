@@ -1,6 +1,9 @@
 /** A browser without pages: keeps cookies, and follows redirects one at a time. */
 export interface CookieJar {
-  /** Sends a GET with the cookies of that origin and path behind those of the headers, and keeps those of the answer. */
+  /**
+   * Sends a GET with the cookies of that origin and path behind those of the headers, and keeps those of the
+   * answer.
+   */
   readonly get: (url: string, headers?: Readonly<Record<string, string>>) => Promise<Response>
   /** Follows redirects until one leads to an address that begins so, which isn't requested. */
   readonly followTo: (url: string, end: string) => Promise<string>

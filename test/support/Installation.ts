@@ -20,7 +20,10 @@ const model = {
 /** What `makeInstallation` needs: a database of the file's own, and its client. */
 export const installationLayer = Layer.merge(TestDatabase.layer, NodeFileSystem.layer)
 
-/** A model server, and a way to start processes with these variables that use it, all on the database of the file. */
+/**
+ * A model server, and a way to start processes with these variables that use it, all on the database of the
+ * file.
+ */
 export const makeInstallation = Effect.fnUntraced(function* (variables: Readonly<Record<string, string>>) {
   const fs = yield* FileSystem.FileSystem
   const upstream = yield* makeMockModelServer

@@ -4,16 +4,18 @@ import { type MockBehaviour, type MockEvent, type MockWire, wireAt } from "./Moc
 import { serveOnLoopback } from "./serveOnLoopback.ts"
 
 /**
- * A server that speaks Chat Completions, Responses and Anthropic Messages, each at its path, and does what a test tells it
- * to: by script, request after request, or by a directive inside the prompt (see `mockDirective`), so that one server serves
- * many tests at once.
+ * A server that speaks Chat Completions, Responses and Anthropic Messages, each at its path, and does what a
+ * test tells it to: by script, request after request, or by a directive inside the prompt (see
+ * `mockDirective`), so that one server serves many tests at once.
  */
 export interface MockModelServer {
   /** The base URL, with /v1. */
   readonly url: string
   /** Every chat request so far, oldest first. */
   readonly requests: ReadonlyArray<MockRequest>
-  /** How the next requests that carry no directive are answered, in order; then the usual answer comes again. */
+  /**
+   * How the next requests that carry no directive are answered, in order; then the usual answer comes again.
+   */
   readonly script: (...behaviours: ReadonlyArray<MockBehaviour>) => Effect.Effect<void>
   /** How requests are answered from now on for which there is neither a directive nor a script. */
   readonly usually: (behaviour: () => MockBehaviour) => Effect.Effect<void>

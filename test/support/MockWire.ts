@@ -35,7 +35,10 @@ export interface MockBehaviour {
   readonly errorBody?: string
   /** A status of 400, with a complaint, as long as the request has this field. */
   readonly refusesField?: string
-  /** Nothing comes any more: before the headers, after so many deltas (0: after the headers), or after the finish reason. */
+  /**
+   * Nothing comes any more: before the headers, after so many deltas (0: after the headers), or after the
+   * finish reason.
+   */
   readonly hangAt?: "headers" | number | "finish"
   /** The connection is cut, at one of the same places. */
   readonly cutAt?: "headers" | number | "finish"

@@ -2,8 +2,8 @@ import { subscribe } from "node:diagnostics_channel"
 import type { Socket } from "node:net"
 
 /**
- * Loaded into a process by `--import`: at each SIGUSR2 it tells in one line of the standard output how many bytes live in the
- * heap, after a collection, and how many connections to the process are open.
+ * Loaded into a process by `--import`: at each SIGUSR2 it tells in one line of the standard output how many
+ * bytes live in the heap, after a collection, and how many connections to the process are open.
  */
 let connections = 0
 

@@ -8,7 +8,8 @@ import { serveOnLoopback } from "./serveOnLoopback.ts"
 /**
  * What the server does in place of its work, or after it:
  * - `500`, `SlowDown`: refuses with that code and does nothing
- * - `cut before`, `cut after`: drops the connection without an answer, before it has done anything or after it has done all
+ * - `cut before`, `cut after`: drops the connection without an answer, before it has done anything or after
+ *   it has done all
  * - `cut within`: sends half of the answer's body, then drops the connection
  * - `short`: says that the body is shorter than it is, and sends so much
  * - `stall`: never answers; `stall within`: stops after half of the body
@@ -266,7 +267,10 @@ export class S3Server extends Context.Service<
     readonly off: Effect.Effect<void>
     /** Requests since the last `failRequest` or `off` by method and query, and whether one met the fault. */
     readonly seen: Effect.Effect<{ readonly requests: ReadonlyArray<string>; readonly failed: boolean }>
-    /** From now on, requests with this name in their query are refused with the code, by a server that can't do them. */
+    /**
+     * From now on, requests with this name in their query are refused with the code, by a server that can't
+     * do them.
+     */
     readonly refuse: (queryName: string, code: string) => Effect.Effect<void>
     /** The codes of all requests that were refused for their signature. */
     readonly unsigned: ReadonlyArray<string>

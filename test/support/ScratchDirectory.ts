@@ -37,7 +37,10 @@ const make = () => {
   return { path: makeIn(tmpdir()), inMemory: false }
 }
 
-/** For everything that a run writes, in memory where that has room for it: a disk takes several times as much of the processor. */
+/**
+ * For everything that a run writes, in memory where that has room for it: a disk takes several times as much
+ * of the processor.
+ */
 export const scratchDirectory = Effect.acquireRelease(Effect.sync(make), ({ path }) =>
   Effect.sync(() => removeDirectory(path))
 )

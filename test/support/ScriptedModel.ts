@@ -76,8 +76,8 @@ const scriptedModelHealth: ModelHealth = {
 }
 
 /**
- * Models that say what a test wrote down for them, call by call, in the order of the calls. A call beyond the script is
- * a defect, so that no test passes by accident.
+ * Models that say what a test wrote down for them, call by call, in the order of the calls. A call beyond the
+ * script is a defect, so that no test passes by accident.
  */
 export class ScriptedModel extends Context.Service<
   ScriptedModel,

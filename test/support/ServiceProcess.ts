@@ -7,7 +7,9 @@ import { childEnvironment } from "./childEnvironment.ts"
 
 const pathOf = (relative: string) => fileURLToPath(new URL(relative, import.meta.url))
 
-/** The entry that `npm run dev` starts. It takes four times as much of the processor as the bundle's to start. */
+/**
+ * The entry that `npm run dev` starts. It takes four times as much of the processor as the bundle's to start.
+ */
 export const sources = pathOf("../../src/main.ts")
 
 /** The entry that `npm start` starts. Every run of tests begins by building it, unless it is built. */
@@ -20,7 +22,10 @@ export const serviceFlags: ReadonlyArray<string> = JSON.parse(
 
 const build = new URL("../../scripts/build.mjs", import.meta.url)
 
-/** Builds the service, and the web application if it is wanted, unless nothing has changed since they were built. */
+/**
+ * Builds the service, and the web application if it is wanted, unless nothing has changed since they were
+ * built.
+ */
 export const buildOnce = async (wanted: { readonly app: boolean }): Promise<void> => {
   const options = JSON.stringify({ ...wanted, quiet: true })
   await promisify(execFile)(

@@ -20,7 +20,10 @@ const split = (bytes: Buffer): { readonly messages: ReadonlyArray<Buffer>; reado
 const isAccepted = (message: Buffer): boolean =>
   message[0] === authentication && message.readUInt32BE(5) === 0
 
-/** Gives every client one and the same session of the server, as a pooler in transaction mode does that has one. */
+/**
+ * Gives every client one and the same session of the server, as a pooler in transaction mode does that has
+ * one.
+ */
 const share = (open: () => Socket): Server => {
   let session: Socket | null = null
   let greeting: ReadonlyArray<Buffer> | null = null

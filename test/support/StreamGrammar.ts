@@ -6,8 +6,8 @@ import type { ShownOutputItem } from "../../src/api/ShownItem.ts"
 type OutputItem = typeof ShownOutputItem.Type
 
 /**
- * The grammar of a stream, as a client may rely on it: asserts every rule of the wire contract, section 2, on the
- * events of one whole stream, and returns what they fold to.
+ * The grammar of a stream, as a client may rely on it: asserts every rule of the wire contract, section 2, on
+ * the events of one whole stream, and returns what they fold to.
  */
 export const assertGrammar = (events: ReadonlyArray<ResponseEvent>) => {
   assert.isAbove(events.length, 0, "a stream has events")

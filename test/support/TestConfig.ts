@@ -12,8 +12,8 @@ export type SettingsOverrides = {
 }
 
 /**
- * Settings for a test: the defaults, except that the port is a free one and that nothing outlives the test for long. A test
- * that writes to the data directory gives its own.
+ * Settings for a test: the defaults, except that the port is a free one and that nothing outlives the test
+ * for long. A test that writes to the data directory gives its own.
  */
 export const testConfig = (overrides: SettingsOverrides = {}): Settings => ({
   dataDir: overrides.dataDir ?? join(tmpdir(), "parley-test"),

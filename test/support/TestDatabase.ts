@@ -12,7 +12,10 @@ import { onServer, urlOfDatabase } from "./TestServer.ts"
 /** Limits as in production, with a pool small enough that waiting for a connection happens. */
 const defaultLimits: ClientLimits = { connectionsMax: 5, connectSeconds: 5, statementSeconds: 15 }
 
-/** The server gives those that are connected five seconds to end, which may be too few while all processors are busy. */
+/**
+ * The server gives those that are connected five seconds to end, which may be too few while all processors
+ * are busy.
+ */
 const dropRetriesMax = 3
 
 type Clients = Database | SqlClient.SqlClient
@@ -21,7 +24,9 @@ type Clients = Database | SqlClient.SqlClient
 export class TestDatabase extends Context.Service<
   TestDatabase,
   {
-    /** For a second client (`Database.layerAddress({ url }, limits)`), or as DATABASE_URL of a child process. */
+    /**
+     * For a second client (`Database.layerAddress({ url }, limits)`), or as DATABASE_URL of a child process.
+     */
     readonly url: Redacted.Redacted
   }
 >()("parley/test/TestDatabase") {
@@ -59,13 +64,16 @@ export class TestDatabase extends Context.Service<
   )
 }
 
-/** Breaks the connection at a chosen statement. Transaction control (BEGIN, COMMIT, ROLLBACK) counts as a statement. */
+/**
+ * Breaks the connection at a chosen statement. Transaction control (BEGIN, COMMIT, ROLLBACK) counts as a
+ * statement.
+ */
 export class SqlFaults extends Context.Service<
   SqlFaults,
   {
     /**
-     * Counts from one again, and breaks the connection of the n-th statement: `before` it reaches the server, or `after`
-     * the server has done it, so that only the answer is lost.
+     * Counts from one again, and breaks the connection of the n-th statement: `before` it reaches the server,
+     * or `after` the server has done it, so that only the answer is lost.
      */
     readonly failStatement: (n: number, when: "before" | "after") => Effect.Effect<void>
     /** From now on every statement fails, as when the database is away. */

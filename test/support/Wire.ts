@@ -81,7 +81,9 @@ const Envelope = Schema.Struct({
 })
 const decodeEnvelope = Schema.decodeUnknownSync(Schema.fromJsonString(Envelope))
 
-/** The error of a reply, having checked that it is the envelope, bounded and with the headers of every error. */
+/**
+ * The error of a reply, having checked that it is the envelope, bounded and with the headers of every error.
+ */
 export const errorOf = (reply: Reply, status: number): (typeof Envelope.Type)["error"] => {
   assert.strictEqual(reply.status, status, reply.text)
   assert.match(reply.headers.get("content-type") ?? "", /^application\/json/)

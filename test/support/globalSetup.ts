@@ -49,7 +49,10 @@ const setup = Effect.gen(function* () {
   return { url, template, strategy: inMemory ? ("file_copy" as const) : ("wal_log" as const) }
 })
 
-/** Builds the service unless it is built, and starts one PostgreSQL server for the whole run, unless PARLEY_TEST_DATABASE_URL names one. */
+/**
+ * Builds the service unless it is built, and starts one PostgreSQL server for the whole run, unless
+ * PARLEY_TEST_DATABASE_URL names one.
+ */
 export default async (project: TestProject) => {
   await buildOnce({ app: false })
   const scope = Scope.makeUnsafe()

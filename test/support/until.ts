@@ -8,7 +8,10 @@ const lastPauseMillis = 100
 /** Of real time, also where a TestClock stands still. */
 const pause = (millis: number) => Effect.promise(() => setTimeout(millis))
 
-/** Runs the effect again and again until its value is the expected one, and returns that. The test's own limit ends it. */
+/**
+ * Runs the effect again and again until its value is the expected one, and returns that. The test's own limit
+ * ends it.
+ */
 export const untilValue = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
   isExpected: (value: A) => boolean

@@ -123,7 +123,8 @@ layer(processLayer, { excludeTestServices: true })("telemetry", (it) => {
         const collector = yield* makeTelemetryCollector
         const service = yield* start(upstream, collector, { PARLEY_MODEL_RETRY_SECONDS: "0" })
         const url = yield* service.url
-        // The second request calls tools first; those with a directive of their own take nothing from the script.
+        // The second request calls tools first; those with a directive of their own take nothing from the
+        // script.
         yield* upstream.script(
           {
             calls: [

@@ -5,8 +5,9 @@ import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 
 /**
- * Records the data of a version, for Upgrade.test.ts: runs the service of a checkout on an empty database, uses it, and
- * writes NAME.sql (by pg_dump) and NAME.json (what a newer version must still know) beside this file. See docs/upgrading.md.
+ * Records the data of a version, for Upgrade.test.ts: runs the service of a checkout on an empty database,
+ * uses it, and writes NAME.sql (by pg_dump) and NAME.json (what a newer version must still know) beside this
+ * file. See docs/upgrading.md.
  *
  *     node test/upgrade/record.mjs CHECKOUT DATABASE_URL NAME
  */

@@ -15,7 +15,9 @@ import { until } from "../support/until.ts"
 import { asking, at, type Caller, expire, limited, newResponse, spending, usageLayer } from "./asking.ts"
 import { makeCaller } from "./callers.ts"
 
-/** Usage as one more process on the same database has it. Without `fresh` it would be the same Usage again. */
+/**
+ * Usage as one more process on the same database has it. Without `fresh` it would be the same Usage again.
+ */
 const anotherProcess = Layer.build(
   Layer.fresh(usageLayer.pipe(Layer.provide(TestDatabase.client({ connectionsMax: 3 }))))
 ).pipe(Effect.map((context) => Context.get(context, Usage)))
@@ -197,8 +199,8 @@ layer(usageLayer.pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Allowance
             (rows) => rows.length >= queries
           )
         )
-      // The record is held up after its statement has seen that there is no counter, and before it is visible: by another one
-      // of the same response, which goes away again.
+      // The record is held up after its statement has seen that there is no counter, and before it is
+      // visible: by another one of the same response, which goes away again.
       const response = newResponse()
       const [written, reserved] = yield* Effect.gen(function* () {
         yield* sql`

@@ -48,7 +48,10 @@ const Step = Schema.Union([
 ])
 type Step = typeof Step.Type
 
-/** Requests are many, so that reservations of different days are open side by side, also those of one response. */
+/**
+ * Requests are many, so that reservations of different days are open side by side, also those of one
+ * response.
+ */
 const [Reserve, More, Settle] = Step.members
 const Steps = Schema.Array(Schema.Tuple([Reserve, Step, More, Reserve, Step, Settle, Step])).check(
   Schema.isMinLength(3),

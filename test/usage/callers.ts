@@ -21,7 +21,9 @@ export const makeCaller = Effect.gen(function* () {
   return caller
 })
 
-/** Sets the limits of the caller's key in the database, and returns the caller that its next look-up finds. */
+/**
+ * Sets the limits of the caller's key in the database, and returns the caller that its next look-up finds.
+ */
 export const withKeyLimits = Effect.fnUntraced(function* (caller: Caller, limits: KeyLimitChanges) {
   const sql = yield* SqlClient.SqlClient
   const keyLimits = { ...noKeyLimits, ...limits }

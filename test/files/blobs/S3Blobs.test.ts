@@ -272,7 +272,8 @@ layer(Layer.mergeAll(S3Server.layer(), NodeCrypto.layer))("S3Blobs with the serv
       while (running.pollUnsafe() === undefined) {
         yield* TestClock.adjust("50 millis")
         millis += 50
-        // Signatures are made in other threads: without a real pause the clock would run away from the requests.
+        // Signatures are made in other threads: without a real pause the clock would run away from the
+        // requests.
         yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 5)))
       }
       return { exit: yield* Fiber.join(running), seconds: millis / 1_000 }

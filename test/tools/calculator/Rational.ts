@@ -1,4 +1,7 @@
-/** A fraction, to check results with: its arithmetic shares nothing with the calculator's. `below` is above zero. */
+/**
+ * A fraction, to check results with: its arithmetic shares nothing with the calculator's. `below` is above
+ * zero.
+ */
 export interface Rational {
   readonly above: bigint
   readonly below: bigint

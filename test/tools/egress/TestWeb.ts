@@ -9,7 +9,9 @@ import { type SettingsOverrides, testConfig } from "../../support/TestConfig.ts"
 /** Where the servers of these tests are; everything else is never connected to. */
 export const siteHost = "127.0.0.2"
 
-/** An address of the Internet that belongs to nobody in these tests: connections to it end at a local server. */
+/**
+ * An address of the Internet that belongs to nobody in these tests: connections to it end at a local server.
+ */
 export const publicAddress = "93.184.215.14"
 export const otherPublicAddress = "2606:2800:21f:cb07:6820:80da:af6b:8b2c"
 
@@ -21,8 +23,9 @@ export interface TestWeb {
 }
 
 /**
- * A network that never leaves the machine. A name has the addresses of its first list at the first question, and so on; the
- * last list stays. Whatever is dialed is written down, and leads to the server at `port` on `siteHost`, or nowhere.
+ * A network that never leaves the machine. A name has the addresses of its first list at the first question,
+ * and so on; the last list stays. Whatever is dialed is written down, and leads to the server at `port` on
+ * `siteHost`, or nowhere.
  */
 export const makeTestWeb = (options: {
   readonly names?: Readonly<Record<string, ReadonlyArray<ReadonlyArray<string>>>>

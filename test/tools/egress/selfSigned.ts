@@ -1,4 +1,6 @@
-/** A certificate for 127.0.0.1 that no authority has signed, valid until 2126, and its key. For tests alone. */
+/**
+ * A certificate for 127.0.0.1 that no authority has signed, valid until 2126, and its key. For tests alone.
+ */
 export const selfSigned = {
   key: `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgBG6a94BMR9DhOqPj

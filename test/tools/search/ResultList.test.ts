@@ -2,7 +2,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { renderResults, resultsOf } from "../../../src/tools/search/ResultList.ts"
 
-/** What could break a list: line ends of all kinds, its own marks, HTML, what can't be seen, halves of characters. */
+/**
+ * What could break a list: line ends of all kinds, its own marks, HTML, what can't be seen, halves of
+ * characters.
+ */
 const nasty = [
   "\n",
   "\r\n",
