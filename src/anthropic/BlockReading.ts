@@ -99,7 +99,9 @@ const placedParts = (blocks: ReadonlyArray<ResultBlock>, path: string): Readonly
 
 const isText = (part: RequestPart): part is Extract<RequestPart, { readonly text: string }> => "text" in part
 
-/** The result of a tool as text, and as parts where it is more than that. A failure is said in front of it. */
+/**
+ * The result of a tool as text, and as parts where it is more than that. A failure is said in front of it.
+ */
 const resultEntry = (block: ToolResultBlock, path: string): Placed => {
   const { content, is_error: isError, tool_use_id: id } = block
   const failed = isError === true ? "Error: " : ""
@@ -143,7 +145,10 @@ const userEntries = (blocks: ReadonlyArray<UserBlock>, path: string): ReadonlyAr
   return entries
 }
 
-/** The entry of one block of an answer; null where nothing is made of it. Thinking that can't be read is left out. */
+/**
+ * The entry of one block of an answer; null where nothing is made of it. Thinking that can't be read is left
+ * out.
+ */
 const answerEntry = (block: AssistantBlock, { open }: UserSealing): RequestEntry | null => {
   if (block.type === "text" && "text" in block) {
     const content = [{ type: "output_text" as const, text: block.text }]

@@ -1,7 +1,10 @@
 import type { DefinedTool } from "../api/anthropic/MessagesBody.ts"
 import type { ToolSpec } from "../domain/ModelCall.ts"
 
-/** The tools that Anthropic defines and clients run: its own models know them by their type, and others need a description. */
+/**
+ * The tools that Anthropic defines and clients run: its own models know them by their type, and others need a
+ * description.
+ */
 
 type Definition = Pick<ToolSpec, "name" | "description" | "parameters">
 

@@ -56,7 +56,10 @@ const problemOf = (messages: ReadonlyArray<Message>): InvalidRequest | null => {
   return null
 }
 
-/** Claude Code's note for Anthropic's accounts. It differs in each request, and would keep prompts out of caches. */
+/**
+ * Claude Code's note for Anthropic's accounts. It differs in each request, and would keep prompts out of
+ * caches.
+ */
 const accountNote = /^x-anthropic-billing-header:/
 
 const instructionsOf = ({ system }: MessagesBody): string | null => {
@@ -84,7 +87,7 @@ const formatOf = ({ output_config: config, output_format }: MessagesBody): Answe
   const format = config?.format ?? output_format
   return format == null
     ? null
-    : // The service checks the answer: the strict modes of other providers refuse schemas that Anthropic takes.
+    : // The service checks the answer: strict modes of other providers refuse schemas that Anthropic takes.
       { ...format, name: "answer", description: null, strict: false }
 }
 

@@ -14,19 +14,25 @@ import { cutOf, type OutputItem } from "../domain/Conversation.ts"
 import { makeSealedEvents, type Seal, type SealedReasoning, sealedOutput } from "../openai/SealedItems.ts"
 
 /**
- * From the core's events to an answer of Anthropic's Messages: each item that is shown is one block. Of what the service's own tools do,
- * only the texts that are written before, between and after them are shown.
+ * From the core's events to an answer of Anthropic's Messages: each item that is shown is one block. Of what
+ * the service's own tools do, only the texts that are written before, between and after them are shown.
  */
 
 /** What of a request its answer depends on. */
 export interface MessagesView {
-  /** What is shown of what the model thought: its text; only that it thought; or, where the request doesn't ask for it, nothing. */
+  /**
+   * What is shown of what the model thought: its text; only that it thought; or, where the request doesn't
+   * ask for it, nothing.
+   */
   readonly thinking: "summarized" | "omitted" | null
   /** null where `thinking` is. */
   readonly seal: Seal | null
 }
 
-/** Reasoning that led to a call of the service's own tools can't be given back without that call, which is not shown. */
+/**
+ * Reasoning that led to a call of the service's own tools can't be given back without that call, which is not
+ * shown.
+ */
 const sealedView = ({ seal }: MessagesView) => ({ shown: { webSearch: true }, seal })
 
 const usageOf = (usage: WholeUsage | null): MessageUsage => {
@@ -54,7 +60,9 @@ const decodeInput = Schema.decodeUnknownOption(
   Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown))
 )
 
-/** Arguments that aren't a JSON object stand in an object as they are, so that the model sees what it wrote. */
+/**
+ * Arguments that aren't a JSON object stand in an object as they are, so that the model sees what it wrote.
+ */
 const inputOf = (args: string): Readonly<Record<string, unknown>> =>
   args.trim() === "" ? {} : Option.getOrElse(decodeInput(args), () => ({ INVALID_JSON: args }))
 
@@ -223,7 +231,10 @@ const itemOf = (event: EventBody): string | null => {
   return "item_id" in event ? event.item_id : null
 }
 
-/** Puts events in an order in which blocks follow each other: what comes of other items while a call is open waits for its end. */
+/**
+ * Puts events in an order in which blocks follow each other: what comes of other items while a call is open
+ * waits for its end.
+ */
 const makeInOrder = () => {
   const held: Array<EventBody> = []
   let call: string | null = null

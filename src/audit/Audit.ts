@@ -41,7 +41,10 @@ const IdRow = Schema.Struct({ id: AuditEntryId })
 
 /** What is left out doesn't filter. */
 export interface AuditFilter {
-  /** In whatever case: the e-mail address of a person, `operator`, `operator:NAME` for the key of that name, or `system`. */
+  /**
+   * In whatever case: the e-mail address of a person, `operator`, `operator:NAME` for the key of that name,
+   * or `system`.
+   */
   readonly actor?: string
   readonly action?: AuditAction
   readonly targetType?: AuditTarget
@@ -70,14 +73,16 @@ const isActor = (sql: SqlClient.SqlClient, actor: string) =>
 export class Audit extends Context.Service<
   Audit,
   {
-    /** Newest first, beginning after the entry `after`; up to `limit` entries, of which there are at most 200. */
+    /**
+     * Newest first, beginning after the entry `after`; up to `limit` entries, of which there are at most 200.
+     */
     readonly list: (
       filter: AuditFilter,
       page?: { readonly after?: AuditEntryId; readonly limit?: number }
     ) => Effect.Effect<Page<AuditRecord>, DatabaseUnavailable>
     /**
-     * What there is now, oldest first, in batches. Nothing of the database is held while the reader takes its time. What the
-     * actor sees is decided before the stream is run, which may be elsewhere.
+     * What there is now, oldest first, in batches. Nothing of the database is held while the reader takes its
+     * time. What the actor sees is decided before the stream is run, which may be elsewhere.
      */
     readonly export: (
       filter: AuditFilter

@@ -61,7 +61,10 @@ const Counted = Schema.Struct({ count: Schema.Int })
 /** Whether the failure of that number is recorded: the 1st, 10th, 100th and so on of an hour. */
 const isRecorded = (count: number): boolean => /^10*$/.test(String(count))
 
-/** Writes the audit log, on the connection of the service that uses it: a change and its record are one transaction. */
+/**
+ * Writes the audit log, on the connection of the service that uses it: a change and its record are one
+ * transaction.
+ */
 export interface AuditRecorder {
   /** Records what CurrentActor does. To be called in the transaction of the change. */
   readonly record: (entry: AuditEntry) => Effect.Effect<void, SqlError.SqlError>
@@ -71,8 +74,9 @@ export interface AuditRecorder {
     entryOf: (done: A) => AuditEntry | undefined
   ) => Effect.Effect<A, E | SqlError.SqlError, R>
   /**
-   * For what an attacker can cause any number of times: records the 1st, 10th, 100th and so on of each hour, with the number as
-   * `attempts`. `subject` must be one of a bounded set, such as the id of a user, or `unknown` for all that are none.
+   * For what an attacker can cause any number of times: records the 1st, 10th, 100th and so on of each hour,
+   * with the number as `attempts`. `subject` must be one of a bounded set, such as the id of a user, or
+   * `unknown` for all that are none.
    */
   readonly recordCounted: (
     entry: AuditEntry,

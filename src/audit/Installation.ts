@@ -8,7 +8,10 @@ import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
 import { makeAuditRecorder } from "./AuditRecorder.ts"
 
-/** Changes of one thing that are recorded in an hour, where processes with different settings start again and again. */
+/**
+ * Changes of one thing that are recorded in an hour, where processes with different settings start again and
+ * again.
+ */
 const changesPerHourMax = 10
 
 const saltBytes = 16
@@ -19,7 +22,9 @@ const InstallationAction = Schema.Literals(["setting.change", "plan.change", "li
 export interface InstallationFact {
   readonly action: typeof InstallationAction.Type
   readonly name: string
-  /** Null: not set, or not there. What is redacted is compared by a salted hash, and never stored or recorded. */
+  /**
+   * Null: not set, or not there. What is redacted is compared by a salted hash, and never stored or recorded.
+   */
   readonly value: string | Redacted.Redacted | null
   /** What it was as long as it was not known, such as the default of a setting that this version adds. */
   readonly usual: string | null
@@ -108,9 +113,10 @@ const makeKnown = Effect.gen(function* () {
 })
 
 /**
- * Records what is different from the latest start, in any process. The very first start has nothing to compare with, and records
- * nothing. Where several processes start at once, one of them records a change. More changes of one thing than
- * `changesPerHourMax` in an hour are logged; a later start records what came of them.
+ * Records what is different from the latest start, in any process. The very first start has nothing to
+ * compare with, and records nothing. Where several processes start at once, one of them records a change.
+ * More changes of one thing than `changesPerHourMax` in an hour are logged; a later start records what came
+ * of them.
  */
 export const recordInstallation = Effect.fn("Installation.record")(function* (
   facts: ReadonlyArray<InstallationFact>

@@ -13,7 +13,10 @@ const entry: AuditEntry = {
   organization: null
 }
 
-/** The table `reload_requests`, by which the processes of a database tell each other to read their files again. */
+/**
+ * The table `reload_requests`, by which the processes of a database tell each other to read their files
+ * again.
+ */
 export const makeReloadRequests = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const audit = yield* makeAuditRecorder

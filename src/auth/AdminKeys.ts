@@ -56,8 +56,8 @@ const entryOf = (action: AuditAction, { expiresAt, id, name }: AdminKeyRecord): 
 })
 
 /**
- * Keys of operators beside the one of the settings or of the data directory. They are in the database, so that every process
- * takes them; each request looks its key up, so that a revoked one is refused at once.
+ * Keys of operators beside the one of the settings or of the data directory. They are in the database, so
+ * that every process takes them; each request looks its key up, so that a revoked one is refused at once.
  */
 export class AdminKeys extends Context.Service<
   AdminKeys,

@@ -61,15 +61,17 @@ interface KeyRequest {
 }
 
 /**
- * The API keys of users. The database holds their SHA-256, never the keys. `exists`, `revoke`, `roll` and `setLimits` are within what
- * the actor sees, and the latter three within what the actor manages, unless an owner is given.
+ * The API keys of users. The database holds their SHA-256, never the keys. `exists`, `revoke`, `roll` and
+ * `setLimits` are within what the actor sees, and the latter three within what the actor manages, unless an
+ * owner is given.
  */
 export class ApiKeys extends Context.Service<
   ApiKeys,
   {
     /**
-     * The caller who presents the key. What this process changes of the key, its user or its organization counts at once; what another
-     * one changes, within `auth.cacheSeconds`; expiry is exact to the millisecond. A key with a wrong checksum costs no look-up, and look-ups of unknown keys are limited.
+     * The caller who presents the key. What this process changes of the key, its user or its organization
+     * counts at once; what another one changes, within `auth.cacheSeconds`; expiry is exact to the
+     * millisecond. A key with a wrong checksum costs no look-up, and look-ups of unknown keys are limited.
      */
     readonly authenticate: (
       presented: Redacted.Redacted
@@ -82,8 +84,8 @@ export class ApiKeys extends Context.Service<
       request: KeyRequest
     ) => Effect.Effect<CreatedKey, UserNotFound | TooManyKeys | DatabaseUnavailable>
     /**
-     * Stores a key created elsewhere, unless it is stored already: then nothing changes, and a revoked key stays revoked.
-     * Returns whether it was stored.
+     * Stores a key created elsewhere, unless it is stored already: then nothing changes, and a revoked key
+     * stays revoked. Returns whether it was stored.
      */
     readonly adopt: (
       request: KeyRequest,
@@ -102,8 +104,9 @@ export class ApiKeys extends Context.Service<
       after?: ApiKeyId
     ) => Effect.Effect<Page<ApiKeyRecord>, DatabaseUnavailable>
     /**
-     * Creates a key with the name, the limits and the expiry of an active one, which is then valid for `graceSeconds` more at most;
-     * with an owner, only one of that user. What is used of limits is counted anew.
+     * Creates a key with the name, the limits and the expiry of an active one, which is then valid for
+     * `graceSeconds` more at most; with an owner, only one of that user. What is used of limits is counted
+     * anew.
      */
     readonly roll: (
       id: ApiKeyId,
@@ -116,8 +119,8 @@ export class ApiKeys extends Context.Service<
       owner?: UserId
     ) => Effect.Effect<ApiKeyRecord, ApiKeyNotFound | RoleForbids | DatabaseUnavailable>
     /**
-     * The key that stands for the web application in the usage of an existing user. It is created at its first use, can't
-     * be presented, and is neither listed nor revoked.
+     * The key that stands for the web application in the usage of an existing user. It is created at its
+     * first use, can't be presented, and is neither listed nor revoked.
      */
     readonly webKeyOf: (userId: UserId) => Effect.Effect<ApiKeyId, DatabaseUnavailable>
     /** The same, or null before its first use. */
@@ -257,7 +260,9 @@ export class ApiKeys extends Context.Service<
   ).pipe(Layer.provide(StaleKeys.layer))
 }
 
-/** Finds a key by its id, and authenticates its hash; the key of the web application has none that could be. */
+/**
+ * Finds a key by its id, and authenticates its hash; the key of the web application has none that could be.
+ */
 const makeCallerOf = <A, E>(
   sql: SqlClient.SqlClient,
   authenticate: (hash: string) => Effect.Effect<A, E>,

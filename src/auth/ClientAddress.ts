@@ -60,7 +60,10 @@ interface RequestOrigin {
   readonly isSecure: boolean
 }
 
-/** Finds the client of a request behind the proxies of PARLEY_TRUSTED_PROXIES. What other peers say of themselves is not read. */
+/**
+ * Finds the client of a request behind the proxies of PARLEY_TRUSTED_PROXIES. What other peers say of
+ * themselves is not read.
+ */
 export class ClientAddress extends Context.Service<
   ClientAddress,
   {

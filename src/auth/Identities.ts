@@ -22,9 +22,9 @@ export class Identities extends Context.Service<
   Identities,
   {
     /**
-     * Signs in the user of the identity. One that is new is linked to the user with its address, or to a new user in the
-     * organization that its groups name. The first link of a user, and a role that is raised, end its password, sessions, links and API
-     * keys of before. Everything is recorded, a refusal too.
+     * Signs in the user of the identity. One that is new is linked to the user with its address, or to a new
+     * user in the organization that its groups name. The first link of a user, and a role that is raised, end
+     * its password, sessions, links and API keys of before. Everything is recorded, a refusal too.
      */
     readonly signIn: (
       identity: Identity,
@@ -40,8 +40,9 @@ export class Identities extends Context.Service<
       email: string
     ) => Effect.Effect<ReadonlyArray<LinkedIdentity>, UserNotFound | DatabaseUnavailable>
     /**
-     * Removes the identities of a user, or only the one of the issuer, and ends all sessions of the user, unless there are none. Returns
-     * how many were removed. The next sign-in of such an identity is that of a new one.
+     * Removes the identities of a user, or only the one of the issuer, and ends all sessions of the user,
+     * unless there are none. Returns how many were removed. The next sign-in of such an identity is that of a
+     * new one.
      */
     readonly unlink: (
       email: string,

@@ -56,8 +56,9 @@ export const isIncomplete = (claims: Claims, groupsClaim: string | null): boolea
   !hasAll(claims, groupsClaim === null ? emailClaims : [...emailClaims, groupsClaim])
 
 /**
- * The claims of an ID token, completed by those of the userinfo endpoint. The address comes with its verification from the
- * first of the two documents that has both, so that neither vouches for the address of the other one.
+ * The claims of an ID token, completed by those of the userinfo endpoint. The address comes with its
+ * verification from the first of the two documents that has both, so that neither vouches for the address of
+ * the other one.
  */
 export const completed = (inToken: Claims, inUserInfo: Claims): Claims => {
   const emails = hasAll(inUserInfo, emailClaims) && !hasAll(inToken, emailClaims) ? inUserInfo : inToken
@@ -102,7 +103,10 @@ interface Place {
 const firstRule = (rules: ReadonlyArray<GroupRule>, groups: ReadonlyArray<string>) =>
   Option.fromNullishOr(rules.find(({ group }) => groups.includes(group)))
 
-/** The organization and the role of a new user by the first rule that fits; none if nothing gives an organization. */
+/**
+ * The organization and the role of a new user by the first rule that fits; none if nothing gives an
+ * organization.
+ */
 export const placeOf = (
   groups: ReadonlyArray<string>,
   rules: ReadonlyArray<GroupRule>,
@@ -116,8 +120,9 @@ export const placeOf = (
   )
 
 /**
- * The role that the groups give a user; null if it stays as it is, because no rule names a role or the user is an owner. Of the
- * rules of other organizations, only those count whose role is one of the whole installation.
+ * The role that the groups give a user; null if it stays as it is, because no rule names a role or the user
+ * is an owner. Of the rules of other organizations, only those count whose role is one of the whole
+ * installation.
  */
 export const roleByGroups = (
   user: { readonly role: Role; readonly organization: string },

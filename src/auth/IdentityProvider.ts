@@ -93,7 +93,10 @@ const authorizationUrl = Effect.fnUntraced(function* (
   })
 })
 
-/** The claims of the person whom the provider has sent back with a code, from its ID token and its userinfo endpoint. */
+/**
+ * The claims of the person whom the provider has sent back with a code, from its ID token and its userinfo
+ * endpoint.
+ */
 const claimsOf = Effect.fnUntraced(function* (
   client: OpenId.Configuration,
   { codeVerifier, nonce, redirectUri, state }: PendingSignIn,

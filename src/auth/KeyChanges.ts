@@ -33,8 +33,9 @@ const newColumns =
   "monthly_tokens::float8, requests_per_minute"
 
 /**
- * Replaces an active key: the new one has its name, its limits and its expiry, and the old one expires at the end of the grace period, or as
- * before if that is earlier. `forget` removes a key from the cache of look-ups, by its hash.
+ * Replaces an active key: the new one has its name, its limits and its expiry, and the old one expires at the
+ * end of the grace period, or as before if that is earlier. `forget` removes a key from the cache of
+ * look-ups, by its hash.
  */
 export const makeKeyRoll = Effect.fnUntraced(function* (forget: (hash: Uint8Array) => Effect.Effect<void>) {
   const sql = yield* SqlClient.SqlClient

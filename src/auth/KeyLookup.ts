@@ -58,8 +58,9 @@ interface LookedUp {
 }
 
 /**
- * Finds keys by their whole hash, cached for `cacheSeconds`, or until this process changes their user or organization; null for an
- * unknown key. Concurrent misses share one look-up, and a look-up that fails is not cached.
+ * Finds keys by their whole hash, cached for `cacheSeconds`, or until this process changes their user or
+ * organization; null for an unknown key. Concurrent misses share one look-up, and a look-up that fails is not
+ * cached.
  */
 export const makeKeyLookup = Effect.fnUntraced(function* (cacheSeconds: number) {
   const sql = yield* SqlClient.SqlClient
@@ -93,9 +94,9 @@ export const makeKeyLookup = Effect.fnUntraced(function* (cacheSeconds: number) 
   })
 
   /**
-   * The cache measures age from the end of a look-up and by the wall clock, which can be set back. So its result counts
-   * only if the look-up began after this request arrived, or is young enough by the monotonic clock, and never if this process has
-   * changed the user since.
+   * The cache measures age from the end of a look-up and by the wall clock, which can be set back. So its
+   * result counts only if the look-up began after this request arrived, or is young enough by the monotonic
+   * clock, and never if this process has changed the user since.
    */
   const find = Effect.fnUntraced(function* (hash: string) {
     const arrivedNanos = yield* Clock.monotonicTimeNanos
@@ -112,8 +113,8 @@ export const makeKeyLookup = Effect.fnUntraced(function* (cacheSeconds: number) 
 })
 
 /**
- * A rate limit for unknown keys. Anybody can make up keys with a valid checksum; their look-ups must neither take the database
- * away from existing keys nor keep the process busy.
+ * A rate limit for unknown keys. Anybody can make up keys with a valid checksum; their look-ups must neither
+ * take the database away from existing keys nor keep the process busy.
  */
 const makeUnknownKeyLimit = Effect.gen(function* () {
   const queue = yield* Semaphore.make(unseenAtOnceMax + unseenWaitingMax)

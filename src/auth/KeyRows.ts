@@ -10,7 +10,10 @@ import { visible } from "../sql/visible.ts"
 
 /** Who may change which keys. */
 export const makeKeyAccess = Effect.map(SqlClient.SqlClient, (sql) => {
-  /** A condition that the actor may change keys of the user `u`; users change their own ones, whatever their role. */
+  /**
+   * A condition that the actor may change keys of the user `u`; users change their own ones, whatever their
+   * role.
+   */
   const changeable = Effect.fnUntraced(function* (owner?: UserId) {
     const owned = yield* ownedBy(sql, owner)
     if (owner !== undefined) return owned
@@ -30,8 +33,8 @@ export const makeKeyAccess = Effect.map(SqlClient.SqlClient, (sql) => {
   })
 
   /**
-   * Locks the user of a new key and inserts the key, so that what ends the user's access waits and revokes it too, or was first.
-   * Undefined if the session that asks for the key has ended meanwhile.
+   * Locks the user of a new key and inserts the key, so that what ends the user's access waits and revokes it
+   * too, or was first. Undefined if the session that asks for the key has ended meanwhile.
    */
   const whileAllowed = Effect.fnUntraced(function* <A, E, R>(userId: UserId, insert: Effect.Effect<A, E, R>) {
     yield* sql`SELECT id FROM users WHERE id = ${userId} FOR NO KEY UPDATE`

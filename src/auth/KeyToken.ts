@@ -6,8 +6,9 @@ import { Effect, Option, Redacted } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 
 /**
- * How a secret of this service is written: a prefix, 192 random bits in base62, and the CRC32 of both, also in base62.
- * The check tells a mistyped or cut key from a real one without a database look-up; it is no security check.
+ * How a secret of this service is written: a prefix, 192 random bits in base62, and the CRC32 of both, also
+ * in base62. The check tells a mistyped or cut key from a real one without a database look-up; it is no
+ * security check.
  */
 
 /** What every API key begins with; the part before the underscore names the service. */
@@ -80,7 +81,10 @@ export const hashWith = (
   secret: Redacted.Redacted
 ): Effect.Effect<Uint8Array> => digest.digest(Digest.sha256, Buffer.from(Redacted.value(secret)))
 
-/** The same in hexadecimal digits and at once, for what every request presents: Node's one call takes half the time. */
+/**
+ * The same in hexadecimal digits and at once, for what every request presents: Node's one call takes half the
+ * time.
+ */
 export const hexHash = (secret: Redacted.Redacted): string =>
   digestOf("sha256", Redacted.value(secret), "hex")
 

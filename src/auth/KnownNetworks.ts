@@ -5,7 +5,9 @@ import type { UserId } from "../domain/Ids.ts"
 /** Networks that are kept for one user, the latest first. */
 export const networksPerUserMax = 50
 
-/** The networks from which a user has signed in. Its methods join the transaction of the service that uses it. */
+/**
+ * The networks from which a user has signed in. Its methods join the transaction of the service that uses it.
+ */
 export const makeKnownNetworks = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 

@@ -12,8 +12,8 @@ const waitingKeysMax = 10_000
 const batchKeysMax = 200
 
 /**
- * Returns a function that queues a key and returns at once; a fiber writes the queued keys, one statement at a time. A write
- * that fails is dropped.
+ * Returns a function that queues a key and returns at once; a fiber writes the queued keys, one statement at
+ * a time. A write that fails is dropped.
  */
 export const makeLastUse: Effect.Effect<(id: ApiKeyId) => void, never, SqlClient.SqlClient | Scope.Scope> =
   Effect.gen(function* () {

@@ -78,14 +78,20 @@ export const makeLinkTable = Effect.gen(function* () {
 
   const isOpen = Effect.map(DateTime.now, (now) => sql`l.expires_at > ${DateTime.toDateUtc(now)}`)
 
-  /** The link of that kind for the same user, or for the same address in the same organization, as its unique index has it. */
+  /**
+   * The link of that kind for the same user, or for the same address in the same organization, as its unique
+   * index has it.
+   */
   const replacedBy = (subject: LinkSubject) =>
     subject.kind === "invitation"
       ? sql`kind = 'invitation' AND lower(email) = lower(${subject.email})
           AND organization_id = ${subject.organizationId}`
       : sql`kind = ${subject.kind} AND user_id = ${subject.userId}`
 
-  /** The caller has locked the user, or the organization of an invitation, so that one link replaces the other. */
+  /**
+   * The caller has locked the user, or the organization of an invitation, so that one link replaces the
+   * other.
+   */
   const create = Effect.fnUntraced(function* (subject: LinkSubject) {
     const token = yield* Effect.provideService(KeyToken.makeLinkToken, SecureRandom.SecureRandom, random)
     const id = LinkId.make(yield* random.uuidV7())
@@ -147,7 +153,10 @@ export const makeLinkTable = Effect.gen(function* () {
   /** Those for a user. The caller has locked the user. */
   const removeAllOf = (userId: UserId) => sql`DELETE FROM links WHERE user_id = ${userId}`
 
-  /** Those for a user whose rights change, and those that it created with its earlier rights, and returns how many. The caller has locked it. */
+  /**
+   * Those for a user whose rights change, and those that it created with its earlier rights, and returns how
+   * many. The caller has locked it.
+   */
   const removeAllAround = (userId: UserId) =>
     Effect.map(
       sql`DELETE FROM links WHERE user_id = ${userId} OR created_by = ${userId} RETURNING id`,

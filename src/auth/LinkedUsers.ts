@@ -17,8 +17,9 @@ import { selectUsers, UserRow } from "./UserTable.ts"
 const isRaised = (old: Role, role: Role): boolean => Role.literals.indexOf(role) < Role.literals.indexOf(old)
 
 /**
- * Ends all access to an account that somebody else may have set up: its password, sessions and API keys, and the links for it and those
- * that it created. Records how many. The caller has locked the user, and calls `StaleKeys.mark` after the commit.
+ * Ends all access to an account that somebody else may have set up: its password, sessions and API keys, and
+ * the links for it and those that it created. Records how many. The caller has locked the user, and calls
+ * `StaleKeys.mark` after the commit.
  */
 const makeEarlierAccess = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -102,15 +103,19 @@ export const makeLinkedUsers = Effect.gen(function* () {
   })
 
   /**
-   * Links a user that was created without the provider. Until now, anybody may have set it up who knew the address, so that nothing of
-   * before gives access any more. A user with another identity has been through this.
+   * Links a user that was created without the provider. Until now, anybody may have set it up who knew the
+   * address, so that nothing of before gives access any more. A user with another identity has been through
+   * this.
    */
   const linkKnown = Effect.fnUntraced(function* (user: User, identity: Identity) {
     yield* link(user, identity)
     if (user.identities === 0) yield* endEarlierAccess(user, "identity.link")
   })
 
-  /** The user of the identity, with the role that its groups give it. Higher rights begin with nothing of before. */
+  /**
+   * The user of the identity, with the role that its groups give it. Higher rights begin with nothing of
+   * before.
+   */
   const of = Effect.fnUntraced(function* (identity: Identity) {
     const linked = yield* linkedTo(identity)
     const known = linked ?? (yield* withAddress(identity.email))

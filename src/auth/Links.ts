@@ -93,7 +93,10 @@ export class Links extends Context.Service<
     readonly isSetUpNeeded: Effect.Effect<boolean, DatabaseUnavailable>
     /** The link for the first administrator; the one before it is not valid any more. */
     readonly setUp: Effect.Effect<CreatedLink, SetUpDone | DatabaseUnavailable>
-    /** The user is created when the invitation is used. One of the organization that was sent to the same address is replaced. */
+    /**
+     * The user is created when the invitation is used. One of the organization that was sent to the same
+     * address is replaced.
+     */
     readonly invite: (
       email: string,
       organization: string,
@@ -106,8 +109,8 @@ export class Links extends Context.Service<
     /** Whom the link is for, without using it. */
     readonly open: (token: Redacted.Redacted) => Effect.Effect<LinkRecord, LinkInvalid | DatabaseUnavailable>
     /**
-     * Sets the password, ends the other sessions of the user, and signs it in. One of several uses at once succeeds. With single
-     * sign-on, a link for somebody else is refused to who created it.
+     * Sets the password, ends the other sessions of the user, and signs it in. One of several uses at once
+     * succeeds. With single sign-on, a link for somebody else is refused to who created it.
      */
     readonly use: (
       use: LinkUse,

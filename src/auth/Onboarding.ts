@@ -38,16 +38,16 @@ export class Onboarding extends Context.Service<
       UserExists | OrganizationNotFound | RoleForbids | LicenseForbids | DatabaseUnavailable
     >
     /**
-     * If there is no user yet, creates the first one with a key. `show` runs before the commit, so that a key that was not shown
-     * does not exist. If several processes do this at once, one of them creates the user.
+     * If there is no user yet, creates the first one with a key. `show` runs before the commit, so that a key
+     * that was not shown does not exist. If several processes do this at once, one of them creates the user.
      */
     readonly firstAccount: (
       email: string,
       show: (user: User, key: Redacted.Redacted) => Effect.Effect<void>
     ) => Effect.Effect<FirstAccount, LicenseForbids | DatabaseUnavailable>
     /**
-     * Stores the key for the user of that address, who is created if missing. A key that is stored already does not change; a
-     * revoked one stays revoked. Several processes may do this at once.
+     * Stores the key for the user of that address, who is created if missing. A key that is stored already
+     * does not change; a revoked one stays revoked. Several processes may do this at once.
      */
     readonly adoptKey: (
       email: string,

@@ -50,7 +50,10 @@ export const makeOrganizationChanges = Effect.gen(function* () {
     (effect) => orUnavailable(sql.withTransaction(effect))
   )
 
-  /** What there is of an organization. Fails if the actor may not delete all of its users, or if they are the only owners. */
+  /**
+   * What there is of an organization. Fails if the actor may not delete all of its users, or if they are the
+   * only owners.
+   */
   const organizationContents = Effect.fn("Accounts.organizationContents")(function* (id: OrganizationId) {
     const roles = yield* sql`
       SELECT role, count(*)::int AS users, bool_or(role = 'owner' AND disabled_at IS NULL) AS is_owner FROM users

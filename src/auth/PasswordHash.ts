@@ -9,8 +9,8 @@ interface Argon2Cost {
 }
 
 /**
- * What a new hash costs. Source: RFC 9106, section 4, second recommended option, with one lane because the lanes of one
- * hash don't run in parallel here; docs/decisions/password-hashing.md has the measurements.
+ * What a new hash costs. Source: RFC 9106, section 4, second recommended option, with one lane because the
+ * lanes of one hash don't run in parallel here; docs/decisions/password-hashing.md has the measurements.
  */
 export const PasswordCost = Context.Reference<Argon2Cost>("parley/auth/PasswordCost", {
   defaultValue: () => ({ memory: 65_536, passes: 3, parallelism: 1 })

@@ -9,8 +9,8 @@ import { rowAs } from "../sql/rows.ts"
 import { hashPassword, isOutdated, PasswordHash, verifyPassword } from "./PasswordHash.ts"
 
 /**
- * What a new password must be. Source: NIST SP 800-63B-4, section 3.1.1.2: length and a blocklist, but no classes of
- * characters.
+ * What a new password must be. Source: NIST SP 800-63B-4, section 3.1.1.2: length and a blocklist, but no
+ * classes of characters.
  */
 
 /** Of the most common passwords, those that are long enough, in small letters. */
@@ -81,7 +81,10 @@ const problemOfPassword = (password: string, email: string): string | null => {
   return null
 }
 
-/** Hashes that a process computes at once: each takes its memory, and one of the four threads that also read files. */
+/**
+ * Hashes that a process computes at once: each takes its memory, and one of the four threads that also read
+ * files.
+ */
 const hashesAtOnceMax = 2
 /** Those that wait for them; more are refused. */
 const hashesWaitingMax = 50
@@ -133,7 +136,8 @@ export class Passwords extends Context.Service<
 
       const store = Effect.fn("Passwords.store")(function* (userId: UserId, stored: PasswordHash) {
         const now = DateTime.toDateUtc(yield* DateTime.now)
-        // A sign-in by the old password either has started its session, or finds that the password was changed.
+        // A sign-in by the old password either has started its session, or finds that the password was
+        // changed.
         yield* sql`SELECT id FROM users WHERE id = ${userId} FOR NO KEY UPDATE`
         yield* sql`
           INSERT INTO passwords (user_id, hash, changed_at) VALUES (${userId}, ${stored}, ${now})

@@ -5,7 +5,9 @@ import { EncryptJWT, jwtDecrypt } from "jose"
 /** How long a person may take at the identity provider. */
 export const pendingSecondsMax = 600
 
-/** What a browser keeps while its user is at the identity provider. It can neither be read nor changed there. */
+/**
+ * What a browser keeps while its user is at the identity provider. It can neither be read nor changed there.
+ */
 export const PendingSignIn = Schema.Struct({
   state: Schema.String,
   nonce: Schema.String,

@@ -35,8 +35,8 @@ const bounded = (body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> =
 }
 
 /**
- * Sends the requests of openid-client, which sets their timeout and asks only for what the provider's description names. No
- * redirect is followed, so that no other server is asked.
+ * Sends the requests of openid-client, which sets their timeout and asks only for what the provider's
+ * description names. No redirect is followed, so that no other server is asked.
  */
 const makeProviderFetch =
   (isAllowed: (url: URL) => boolean): CustomFetch =>
@@ -76,7 +76,10 @@ export const isConfigured = (oidc: Settings["oidc"]): oidc is ProviderSettings =
 export const attempt = <A>(ask: () => Promise<A>): Effect.Effect<A, IdentityRefused> =>
   Effect.tryPromise({ try: ask, catch: refusalOf })
 
-/** How this client proves to be itself. Source: OpenID Connect Core 1.0, section 9: basic, unless the provider lists its methods without it. */
+/**
+ * How this client proves to be itself. Source: OpenID Connect Core 1.0, section 9: basic, unless the provider
+ * lists its methods without it.
+ */
 const authenticationOf = (server: OpenId.ServerMetadata, secret: string): OpenId.ClientAuth =>
   server.token_endpoint_auth_methods_supported?.includes("client_secret_basic") === false
     ? OpenId.ClientSecretPost(secret)

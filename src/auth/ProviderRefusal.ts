@@ -5,7 +5,10 @@ import type { IdentityRefused } from "../domain/IdentityRefused.ts"
 import type { SignInRefusal } from "../domain/SignInRefusal.ts"
 import { refused } from "./IdentityClaims.ts"
 
-/** What a person can cause at the provider. Source: RFC 6749, section 4.1.2.1, and OpenID Connect Core 1.0, section 3.1.2.6. */
+/**
+ * What a person can cause at the provider. Source: RFC 6749, section 4.1.2.1, and OpenID Connect Core 1.0,
+ * section 3.1.2.6.
+ */
 const endedThere = [
   "access_denied",
   "login_required",

@@ -108,21 +108,26 @@ const makeEnding = Effect.gen(function* () {
 export class Sessions extends Context.Service<
   Sessions,
   {
-    /** Refuses an unknown address, a wrong password and a disabled user in the same way, after the same work. */
+    /**
+     * Refuses an unknown address, a wrong password and a disabled user in the same way, after the same work.
+     */
     readonly signIn: (
       email: string,
       password: Redacted.Redacted,
       client: SessionClient
     ) => Effect.Effect<StartedSession, SignInRefused | SignInThrottled | ServerBusy | DatabaseUnavailable>
-    /** For links and identity providers, which have authenticated the user already. A disabled user is not found. */
+    /**
+     * For links and identity providers, which have authenticated the user already. A disabled user is not
+     * found.
+     */
     readonly start: (
       userId: UserId,
       client: SessionClient,
       method: Exclude<SignInMethod, "password">
     ) => Effect.Effect<StartedSession, UserNotFound | DatabaseUnavailable>
     /**
-     * Null: unknown, expired or ended, or its user is disabled. Slides the expiry. Never cached, so that an ended session
-     * ends at once.
+     * Null: unknown, expired or ended, or its user is disabled. Slides the expiry. Never cached, so that an
+     * ended session ends at once.
      */
     readonly find: (secret: Redacted.Redacted) => Effect.Effect<KnownSession | null, DatabaseUnavailable>
     /** Those that are valid, the last seen one first. */
@@ -131,8 +136,8 @@ export class Sessions extends Context.Service<
     readonly end: (userId: UserId, id: SessionId) => Effect.Effect<number, DatabaseUnavailable>
     readonly endAll: (userId: UserId, except?: SessionId) => Effect.Effect<number, DatabaseUnavailable>
     /**
-     * Ends the user's other sessions, and returns the new secret of this one. `current` is null for a user who has no
-     * password yet. Links for a new password are not valid any more.
+     * Ends the user's other sessions, and returns the new secret of this one. `current` is null for a user
+     * who has no password yet. Links for a new password are not valid any more.
      */
     readonly changePassword: (
       person: Person,
@@ -163,7 +168,10 @@ export class Sessions extends Context.Service<
         (effect) => orUnavailable(sql.withTransaction(effect))
       )
 
-      /** Records a failure; `unknown` stands for all addresses that are no user's, which are not recorded themselves. */
+      /**
+       * Records a failure; `unknown` stands for all addresses that are no user's, which are not recorded
+       * themselves.
+       */
       const recordFailure = (user: Parameters<typeof aboutUser>[0] | undefined, address: string | null) => {
         const about =
           user === undefined ? { target: { id: null, name: "unknown" }, organization: null } : aboutUser(user)

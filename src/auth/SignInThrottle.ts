@@ -9,7 +9,10 @@ import { networkOf } from "./ClientAddress.ts"
 import * as KeyToken from "./KeyToken.ts"
 import { makeKnownNetworks } from "./KnownNetworks.ts"
 
-/** How many attempts to sign in may fail before one must wait, and for how long. Nothing here reads a clock or the database. */
+/**
+ * How many attempts to sign in may fail before one must wait, and for how long. Nothing here reads a clock or
+ * the database.
+ */
 export interface AttemptLimit {
   /** Failures without a wait. */
   readonly freeMax: number
@@ -61,16 +64,16 @@ const Row = Schema.Struct({
 const LoweredRow = Schema.Struct({ email: Schema.String })
 
 /**
- * Limits failed attempts to sign in, over all processes of a database and by its clock. Strangers can't lock a user out:
- * the strict limit is for one account from one network, and the limit over all networks doesn't hold where the user has
- * signed in before.
+ * Limits failed attempts to sign in, over all processes of a database and by its clock. Strangers can't lock
+ * a user out: the strict limit is for one account from one network, and the limit over all networks doesn't
+ * hold where the user has signed in before.
  */
 export class SignInThrottle extends Context.Service<
   SignInThrottle,
   {
     /**
-     * Counts an attempt as failed, so that any number of them at once stays within the limits, or refuses it without
-     * counting it.
+     * Counts an attempt as failed, so that any number of them at once stays within the limits, or refuses it
+     * without counting it.
      */
     readonly begin: (attempt: Attempt) => Effect.Effect<void, SignInThrottled | DatabaseUnavailable>
     /** The attempt was the user's: the account has no failures from this network any more. */
@@ -92,7 +95,10 @@ export class SignInThrottle extends Context.Service<
           Effect.provideContext(services)
         )
 
-      /** As the look-up of a user writes it: where the two differed, the limits would tell which addresses are users'. */
+      /**
+       * As the look-up of a user writes it: where the two differed, the limits would tell which addresses are
+       * users'.
+       */
       const lowered = Effect.fnUntraced(function* (email: string) {
         const row = yield* sql`SELECT lower(${email}::text) AS email`.pipe(rowAs(LoweredRow))
         return row?.email ?? email

@@ -5,11 +5,16 @@ import type { OrganizationId, UserId } from "../domain/Ids.ts"
 /** Changed users and organizations that a process remembers. */
 const changedMax = 10_000
 
-/** The users and organizations that this process changed, so that no cached look-up of their keys outlives the change. */
+/**
+ * The users and organizations that this process changed, so that no cached look-up of their keys outlives the
+ * change.
+ */
 export class StaleKeys extends Context.Service<
   StaleKeys,
   {
-    /** Outdates the look-ups of keys of a user or an organization that began before. Call it after the commit. */
+    /**
+     * Outdates the look-ups of keys of a user or an organization that began before. Call it after the commit.
+     */
     readonly mark: (id: UserId | OrganizationId) => Effect.Effect<void>
     /** Whether a look-up is outdated that began at that time of the monotonic clock. */
     readonly isStale: (caller: Caller, sinceNanos: bigint) => boolean

@@ -16,8 +16,8 @@ import { StaleKeys } from "./StaleKeys.ts"
 import { selectUsers, UserRow } from "./UserTable.ts"
 
 /**
- * How long the row of a deleted user stays, without a name: longer than any upload, request or cached key that still refers
- * to it. Uploads take up to 24 hours.
+ * How long the row of a deleted user stays, without a name: longer than any upload, request or cached key
+ * that still refers to it. Uploads take up to 24 hours.
  */
 const deletedHours = 26
 /** Deleted users that one statement lists. */
@@ -31,7 +31,10 @@ const DeletedRow = Schema.Struct({
 })
 export type DeletedUser = typeof DeletedRow.Type
 
-/** Has the projects of a user whose deletion hasn't been committed passed to the heir, or refuses the deletion. */
+/**
+ * Has the projects of a user whose deletion hasn't been committed passed to the heir, or refuses the
+ * deletion.
+ */
 export type PassProjects = (
   user: User,
   heir: User | null

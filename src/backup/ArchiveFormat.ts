@@ -2,9 +2,10 @@ import { Schema } from "effect"
 import { CopiedSequence, CopiedTable } from "../sql/TableCopy.ts"
 
 /**
- * A backup is a tar archive, compressed by Zstandard, and encrypted as age does it where the settings say so. Its members, in this
- * order: the header; `tables/NAME/000001` and so on, the rows of a table as COPY's text, in pieces; `files/ID`, the bytes of a
- * file; after each thousand members and at the end `sums/000001`, their sums as `sha256sum` writes them; the manifest.
+ * A backup is a tar archive, compressed by Zstandard, and encrypted as age does it where the settings say so.
+ * Its members, in this order: the header; `tables/NAME/000001` and so on, the rows of a table as COPY's text,
+ * in pieces; `files/ID`, the bytes of a file; after each thousand members and at the end `sums/000001`, their
+ * sums as `sha256sum` writes them; the manifest.
  */
 export const formatVersion = 1
 
@@ -74,7 +75,10 @@ export const Manifest = Schema.Struct({
 })
 export type Manifest = typeof Manifest.Type
 
-/** A backup could not be made, read or restored. `message` is for the operator, says what to do, and holds no secret. */
+/**
+ * A backup could not be made, read or restored. `message` is for the operator, says what to do, and holds no
+ * secret.
+ */
 export class BackupFailed extends Schema.TaggedError<BackupFailed>()("BackupFailed", {
   message: Schema.String
 }) {}

@@ -57,7 +57,10 @@ const feedChunk = (extract: Extract, chunk: Uint8Array) =>
     extract.on("close", settle)
   })
 
-/** The length of what may follow the frame that holds the archive: Node's compressor sometimes adds a frame without content. */
+/**
+ * The length of what may follow the frame that holds the archive: Node's compressor sometimes adds a frame
+ * without content.
+ */
 const emptyFrameBytesMax = 64
 
 const bytesFrom = async (path: string, start: number): Promise<Uint8Array> => {
@@ -73,7 +76,9 @@ const bytesFrom = async (path: string, start: number): Promise<Uint8Array> => {
   }
 }
 
-/** Node's decompressor stops at the end of a frame, and ignores what follows in the same piece of the file. */
+/**
+ * Node's decompressor stops at the end of a frame, and ignores what follows in the same piece of the file.
+ */
 const checkEnd = async (path: string, frameEnd: number) => {
   const rest = await bytesFrom(path, frameEnd)
   if (rest.length === 0) return
@@ -85,7 +90,10 @@ const checkEnd = async (path: string, frameEnd: number) => {
   if (content > 0 || decompressor.bytesWritten < rest.length) throw new Error("it goes on after its end")
 }
 
-/** Takes in the whole file. An error behind the last member counts as well: the end of the file may be cut off or altered. */
+/**
+ * Takes in the whole file. An error behind the last member counts as well: the end of the file may be cut off
+ * or altered.
+ */
 const feed = async (path: string, keys: BackupKeys, file: Readable, extract: Extract) => {
   const decompressor = createZstdDecompress()
   try {
@@ -184,9 +192,10 @@ const readHeader = Effect.fnUntraced(function* (path: string, member: Omit<ReadM
 })
 
 /**
- * Reads a backup from its beginning to its end, gives each table's pieces and each file to `visit`, and compares every byte with the
- * sums. What `visit` was given is known to be right only once all of it was read. `advance` is called with the bytes of the file that
- * were read since. The answer is what the backup says of itself.
+ * Reads a backup from its beginning to its end, gives each table's pieces and each file to `visit`, and
+ * compares every byte with the sums. What `visit` was given is known to be right only once all of it was
+ * read. `advance` is called with the bytes of the file that were read since. The answer is what the backup
+ * says of itself.
  */
 export const readArchive = Effect.fn("ArchiveReader.read")(function* <E, R>(
   path: string,

@@ -61,7 +61,10 @@ const exists = (path: string): Promise<boolean> =>
     () => false
   )
 
-/** Gives the file its name, unless that is taken. Some file systems have no links; there the name is looked at first. */
+/**
+ * Gives the file its name, unless that is taken. Some file systems have no links; there the name is looked at
+ * first.
+ */
 const publish = async (partial: string, path: string) => {
   try {
     await link(partial, path)
@@ -131,8 +134,8 @@ const textOf = <S extends Schema.Codec<unknown, unknown>>(schema: S, value: S["T
   )
 
 /**
- * Begins a backup at `path`, as `path.partial` until it is complete; what is begun and not finished is removed with the scope. A file
- * that exists at `path` is never replaced.
+ * Begins a backup at `path`, as `path.partial` until it is complete; what is begun and not finished is
+ * removed with the scope. A file that exists at `path` is never replaced.
  */
 export const makeArchive = Effect.fn("ArchiveWriter.open")(function* (
   path: string,

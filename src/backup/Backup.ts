@@ -34,7 +34,10 @@ const pieceBytes = 4 * 1024 * 1024
 /** Files whose names are in memory at once. */
 const filesPerPage = 500
 
-/** Tables that a backup leaves out: bytes are copied as files, stores are bound anew, and people sign in again. */
+/**
+ * Tables that a backup leaves out: bytes are copied as files, stores are bound anew, and people sign in
+ * again.
+ */
 export const leftOut: ReadonlyArray<string> = [
   ...neverCopied,
   "file_blobs",
@@ -183,7 +186,10 @@ const writeSnapshot = Effect.fnUntraced(function* (
   return { written, tables: copied, files }
 }, Effect.scoped)
 
-/** Fails where the file on the disk is not what was written; without a key that reads it, its bytes are compared alone. */
+/**
+ * Fails where the file on the disk is not what was written; without a key that reads it, its bytes are
+ * compared alone.
+ */
 const checkWritten = Effect.fnUntraced(function* (path: string, written: WrittenArchive, progress: Progress) {
   const keys = (yield* AppConfig).backup
   const sha256 = yield* Effect.tryPromise({ try: () => sumOfFile(path), catch: failed(path) })
@@ -211,8 +217,8 @@ export interface MadeBackup {
 }
 
 /**
- * Makes a backup of the database and of the store that the settings name, while the service runs or not, and verifies it. Nothing
- * lies at `path` until it is whole; a file that exists there is not replaced.
+ * Makes a backup of the database and of the store that the settings name, while the service runs or not, and
+ * verifies it. Nothing lies at `path` until it is whole; a file that exists there is not replaced.
  */
 export const createBackup = Effect.fn("Backup.create")(
   function* (path: string, progress: Progress) {

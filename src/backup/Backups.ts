@@ -146,8 +146,8 @@ const lowerPriority = (pid: number | undefined) =>
   )
 
 /**
- * Makes a backup at `path` in a process of its own, with the environment of this one: packing and encryption would keep the
- * service from its requests. It is ended with the effect, and removes what it has begun.
+ * Makes a backup at `path` in a process of its own, with the environment of this one: packing and encryption
+ * would keep the service from its requests. It is ended with the effect, and removes what it has begun.
  */
 const runBackup = (path: string): Effect.Effect<void, BackupFailed> =>
   Effect.acquireUseRelease(

@@ -69,7 +69,10 @@ export const hasKeyFor = (packing: Packing, { identity, passphrase }: BackupKeys
   (packing === "passphrase" && passphrase !== null) ||
   (packing === "recipient" && identity !== null)
 
-/** The bytes of the file at `path`, which is packed so, decrypted; fails with `BackupFailed` where the settings hold no key that fits. */
+/**
+ * The bytes of the file at `path`, which is packed so, decrypted; fails with `BackupFailed` where the
+ * settings hold no key that fits.
+ */
 export const decrypted = async (
   path: string,
   packing: Packing,

@@ -240,8 +240,9 @@ const fill = Effect.fnUntraced(function* (
 })
 
 /**
- * Restores a backup into an empty database and an empty store, while no service runs. All or nothing: until the end, a mark
- * in the database keeps the service from starting, and tells the next restore to remove what this one has made.
+ * Restores a backup into an empty database and an empty store, while no service runs. All or nothing: until
+ * the end, a mark in the database keeps the service from starting, and tells the next restore to remove what
+ * this one has made.
  */
 export const restoreBackup = Effect.fn("Backup.restore")(
   function* (path: string, progress: Progress) {

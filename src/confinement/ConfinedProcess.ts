@@ -19,8 +19,8 @@ interface ConfinedProcess {
 }
 
 /**
- * Starts a program by its launcher, without an environment and in a process group of its own: Ctrl-C goes to the service, which
- * ends the process. Its standard streams are pipes; `hasChannel` adds one for messages.
+ * Starts a program by its launcher, without an environment and in a process group of its own: Ctrl-C goes to
+ * the service, which ends the process. Its standard streams are pipes; `hasChannel` adds one for messages.
  */
 export const spawnConfined = (
   program: NodeProgram,
@@ -56,7 +56,10 @@ export const memoryExceeded = Effect.fnUntraced(function* ({ pid = 0 }: ChildPro
   while (((yield* residentBytes(pid)) ?? 0) <= bytesMax)
 })
 
-/** The resident memory of a process and its children; null without such a process. V8's own limit doesn't count buffers. */
+/**
+ * The resident memory of a process and its children; null without such a process. V8's own limit doesn't
+ * count buffers.
+ */
 const residentBytes = (pid: number): Effect.Effect<number | null> =>
   process.platform === "linux" ? fromProc(pid) : fromPs(pid)
 

@@ -101,8 +101,8 @@ interface Confinable {
 }
 
 /**
- * Finds the strongest way to confine a program that works here, by trying each. Containers and hardened kernels refuse some ways;
- * `missing` says what the confinement lacks, with the remedies, and is logged.
+ * Finds the strongest way to confine a program that works here, by trying each. Containers and hardened
+ * kernels refuse some ways; `missing` says what the confinement lacks, with the remedies, and is logged.
  */
 export const confine = Effect.fn("Confinement.confine")(function* ({
   dataDirectory,

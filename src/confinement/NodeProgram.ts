@@ -12,8 +12,8 @@ export interface NodeProgram {
 }
 
 /**
- * A program's source, or beside a bundle its other entry. `self` is the calling module, two directories below the project, and the
- * other paths are relative to it.
+ * A program's source, or beside a bundle its other entry. `self` is the calling module, two directories below
+ * the project, and the other paths are relative to it.
  */
 export const nodeProgram = (self: string, source: string, bundled: string): NodeProgram => {
   const pathOf = (relative: string): string => realpathSync(fileURLToPath(new URL(relative, self)))
@@ -42,8 +42,9 @@ export interface ProcessBounds {
 const mebibyte = 1_048_576
 
 /**
- * The command that runs a program. The kernel bounds its processor time, even if the service is killed; the launcher drops its
- * privileges, and Node denies it files, child processes, threads and code generation from strings. It leaves no memory dump.
+ * The command that runs a program. The kernel bounds its processor time, even if the service is killed; the
+ * launcher drops its privileges, and Node denies it files, child processes, threads and code generation from
+ * strings. It leaves no memory dump.
  */
 export const commandOf = (
   { entry, launcher, readable }: NodeProgram,

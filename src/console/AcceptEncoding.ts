@@ -17,8 +17,8 @@ const weightsOf = (header: string): ReadonlyMap<string, number> =>
 const unnamedIdentityWeight = 0.0001
 
 /**
- * The available coding that an `Accept-Encoding` header prefers; of equal ones the shorter. Null if it accepts none of them.
- * Source: RFC 9110, section 12.5.3.
+ * The available coding that an `Accept-Encoding` header prefers; of equal ones the shorter. Null if it
+ * accepts none of them. Source: RFC 9110, section 12.5.3.
  */
 export const chooseCoding = (
   header: string | undefined,

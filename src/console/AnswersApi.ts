@@ -7,7 +7,10 @@ import { AnswerEvent } from "../api/ResponseEvent.ts"
 import { ConversationId, FileId, ImageId, ProjectId, ResponseId } from "../domain/Ids.ts"
 import { StorableText } from "../domain/StorableText.ts"
 
-/** What the web application does with conversations beyond the public interface: it creates them, asks, and follows the answers. */
+/**
+ * What the web application does with conversations beyond the public interface: it creates them, asks, and
+ * follows the answers.
+ */
 
 /** Of one question. */
 const partsMax = 100
@@ -36,9 +39,15 @@ export const Question = Schema.Struct({
       Schema.isMaxLength(partsMax, { expected: `a list of at most ${partsMax} parts` })
     )
   ]).annotate({ expected: "a string or a list of parts" }),
-  /** The conversation's last response: its turn is replaced by this question and its answer, once that is complete. */
+  /**
+   * The conversation's last response: its turn is replaced by this question and its answer, once that is
+   * complete.
+   */
   replaces: Schema.optionalKey(ResponseId),
-  /** The response of a question without an answer that this one takes the place of: it is sent again, changed or not. */
+  /**
+   * The response of a question without an answer that this one takes the place of: it is sent again, changed
+   * or not.
+   */
   again: Schema.optionalKey(ResponseId)
 }).annotate({ expected: "a JSON object" })
 export type Question = typeof Question.Type
@@ -61,9 +70,10 @@ export const ownConversationEndpoints = [
 /** Questions and their answers. */
 export const answerEndpoints = [
   /**
-   * Asks a question. The answer goes on when this request ends, and is stored in the conversation. The headers `x-response-id` and
-   * `x-conversation-id` say what to follow. A repeated request with the same `Idempotency-Key` gets the same answer. 409
-   * `answer_in_progress`: another question is being answered; 409 `response_not_last`: `replaces` is not the last response any more.
+   * Asks a question. The answer goes on when this request ends, and is stored in the conversation. The
+   * headers `x-response-id` and `x-conversation-id` say what to follow. A repeated request with the same
+   * `Idempotency-Key` gets the same answer. 409 `answer_in_progress`: another question is being answered; 409
+   * `response_not_last`: `replaces` is not the last response any more.
    */
   HttpApiEndpoint.post("ask", "/conversations/:conversation_id/responses", {
     params: ofConversation,

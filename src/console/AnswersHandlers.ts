@@ -19,7 +19,10 @@ interface OfResponse {
   readonly response_id: ResponseId
 }
 
-/** Questions of the signed-in user, and their answers. Each answer is a job, so that it doesn't end with a connection. */
+/**
+ * Questions of the signed-in user, and their answers. Each answer is a job, so that it doesn't end with a
+ * connection.
+ */
 export const AnswersHandlers = HttpApiBuilder.group(
   ConsoleApi,
   "answers",

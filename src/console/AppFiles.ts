@@ -13,7 +13,10 @@ export const AppDirectory = Context.Reference<URL>("parley/console/AppDirectory"
 
 export interface Representation {
   readonly bytes: Uint8Array
-  /** Strong. Made when it is first asked for: most files of a build aren't, and a start would wait for all of them. */
+  /**
+   * Strong. Made when it is first asked for: most files of a build aren't, and a start would wait for all of
+   * them.
+   */
   readonly etag: Effect.Effect<string>
 }
 
@@ -34,8 +37,8 @@ interface FoundFile {
 }
 
 /**
- * As many files as may be kept in memory, the newest first: every build writes all of its files anew, and those of earlier builds
- * may still lie beside them.
+ * As many files as may be kept in memory, the newest first: every build writes all of its files anew, and
+ * those of earlier builds may still lie beside them.
  */
 export const newestWithin = <File extends Pick<FoundFile, "bytes" | "modifiedMillis">>(
   files: ReadonlyArray<File>,
@@ -89,7 +92,10 @@ const filesOf = (contents: ReadonlyMap<string, Representation>): ReadonlyMap<str
   )
 }
 
-/** The files of the application's build, kept in memory from the start. A later build is served from the next start on. */
+/**
+ * The files of the application's build, kept in memory from the start. A later build is served from the next
+ * start on.
+ */
 export class AppFiles extends Context.Service<
   AppFiles,
   {

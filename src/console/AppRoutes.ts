@@ -67,7 +67,9 @@ const html = "text/html; charset=utf-8"
 const assetHeaders = { ...fileHeaders, "cache-control": "public, max-age=31536000, immutable" }
 const besideHeaders = { ...fileHeaders, "cache-control": "no-cache" }
 
-/** Files beside the page that browsers and crawlers ask for by these names; 404 where the build lacks them. */
+/**
+ * Files beside the page that browsers and crawlers ask for by these names; 404 where the build lacks them.
+ */
 const besideNames = ["favicon.ico", "icon.svg", "robots.txt"]
 
 const pageTemplates = Object.values(pagePaths).map(
@@ -132,7 +134,9 @@ const serveFile = (
   })
 }
 
-/** The last segment of the path, as it came: names of files need no encoding, so an encoded one names no file. */
+/**
+ * The last segment of the path, as it came: names of files need no encoding, so an encoded one names no file.
+ */
 const nameIn = (request: HttpServerRequest.HttpServerRequest): string =>
   pathOf(request.url).replace(/^\/assets\//, "")
 

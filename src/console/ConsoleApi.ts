@@ -64,7 +64,10 @@ export class SessionAuthentication extends HttpApiMiddleware.Service<
   { provides: CurrentSession }
 >()("parley/console/SessionAuthentication", { error: [Unauthorized, Forbidden] }) {}
 
-/** Sets CurrentUser, as the public interface knows it: the user of the session, with the key that stands for the web application. */
+/**
+ * Sets CurrentUser, as the public interface knows it: the user of the session, with the key that stands for
+ * the web application.
+ */
 export class WebUser extends HttpApiMiddleware.Service<
   WebUser,
   { provides: CurrentUser; requires: CurrentSession }
@@ -170,7 +173,10 @@ class OwnFilesGroup extends HttpApiGroup.make("ownFiles")
   .middleware(WebUser)
   .middleware(SessionAuthentication) {}
 
-/** The projects that the user is a member of. All projects, for administrators, are in the group `projects`, under /admin. */
+/**
+ * The projects that the user is a member of. All projects, for administrators, are in the group `projects`,
+ * under /admin.
+ */
 class OwnProjectsGroup extends HttpApiGroup.make("ownProjects")
   .add(...projectEndpoints)
   .middleware(BoundedBody)

@@ -11,7 +11,9 @@ import { OwnFilesHandlers } from "./OwnFilesHandlers.ts"
 import { ConsoleAuthenticationLayer } from "./SessionAuthentication.ts"
 import { SessionHandlers } from "./SessionHandlers.ts"
 
-/** Creates responses as the public interface does, accounted to the key that stands for the web application. */
+/**
+ * Creates responses as the public interface does, accounted to the key that stands for the web application.
+ */
 const ConversingHandlers = HttpApiBuilder.group(
   ConsoleApi,
   "conversing",

@@ -23,7 +23,10 @@ const pageOf = makeTemplateOf(
 /** Any origin but that of an address with a host of its own. */
 const somewhere = "http://localhost"
 
-/** The page to go to after a sign-in, as an address below the application's base: never another site, and no interface. */
+/**
+ * The page to go to after a sign-in, as an address below the application's base: never another site, and no
+ * interface.
+ */
 export const returnPath = (asked: string | null): string => {
   const url = asked === null || asked.length > charactersMax ? null : URL.parse(asked, somewhere)
   if (url === null || url.origin !== somewhere || pageOf(url.pathname) === null) return pagePaths.home
@@ -62,7 +65,9 @@ const makeNavigation = Effect.gen(function* () {
   /** A path of the application, below its base. */
   const toPage = (path: string): Response => to(basePath + path.slice(1))
 
-  /** The browser's own name for this machine, so that it keeps its cookies; strangers' names are not believed. */
+  /**
+   * The browser's own name for this machine, so that it keeps its cookies; strangers' names are not believed.
+   */
   const originOf = ({ headers }: Request): string => {
     if (publicUrl !== null) return publicUrl
     const url = URL.parse(`http://${headers["host"] ?? ""}`)
@@ -101,7 +106,10 @@ const makeNavigation = Effect.gen(function* () {
   }
 })
 
-/** Sends people to the identity provider, and signs in those who come back. Browsers navigate here; nothing else calls it. */
+/**
+ * Sends people to the identity provider, and signs in those who come back. Browsers navigate here; nothing
+ * else calls it.
+ */
 export const IdentityRoutes = HttpRouter.use((router) =>
   Effect.gen(function* () {
     const access = yield* makeSessionAccess

@@ -1,6 +1,7 @@
 /**
- * The pages of the web application. The service answers these paths with the application, which then shows the page; a name that
- * begins with $ is a parameter. None lies under a path of an interface, such as /v1, /admin or /console.
+ * The pages of the web application. The service answers these paths with the application, which then shows
+ * the page; a name that begins with $ is a parameter. None lies under a path of an interface, such as /v1,
+ * /admin or /console.
  */
 export const pagePaths = {
   home: "/",

@@ -56,7 +56,10 @@ export const makeSessionAccess = Effect.gen(function* () {
     return known
   })
 
-  /** Ends the session that the request already had, so that a browser has one at most, and never one that was given to it. */
+  /**
+   * Ends the session that the request already had, so that a browser has one at most, and never one that was
+   * given to it.
+   */
   const begin = Effect.fnUntraced(function* (request: Request, { person, secret, session }: StartedSession) {
     const earlier = yield* find(request)
     if (earlier !== null) {

@@ -7,14 +7,17 @@ import { UserId } from "../domain/Ids.ts"
 import { LinkKind } from "../domain/Link.ts"
 
 /**
- * The part of ConsoleApi for those who are not signed in: the application needs no more of it to show its first page.
+ * The part of ConsoleApi for those who are not signed in: the application needs no more of it to show its
+ * first page.
  *
- * What pages may rely on everywhere: an answer other than 2xx has the envelope of api/ErrorEnvelope. 401 `session_ended` asks
- * the user to sign in again, 403 `csrf_rejected` is over when the session has been read again, and the message of the others
- * is for the user.
+ * What pages may rely on everywhere: an answer other than 2xx has the envelope of api/ErrorEnvelope. 401
+ * `session_ended` asks the user to sign in again, 403 `csrf_rejected` is over when the session has been read
+ * again, and the message of the others is for the user.
  */
 
-/** Holds the secret of a session; no script can read it. Over TLS its name has a prefix: see SessionCookie. */
+/**
+ * Holds the secret of a session; no script can read it. Over TLS its name has a prefix: see SessionCookie.
+ */
 export const sessionCookie = "parley_session"
 /** Every request of a session that changes something carries `csrf_token` in this header. */
 export const csrfHeader = "x-csrf-token"

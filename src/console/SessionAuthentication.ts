@@ -29,12 +29,15 @@ interface Received {
 }
 
 /**
- * Names that are not looked up in the public DNS, so that no stranger can point them to this service. Source: RFC 6761,
- * RFC 6762, RFC 8375.
+ * Names that are not looked up in the public DNS, so that no stranger can point them to this service. Source:
+ * RFC 6761, RFC 6762, RFC 8375.
  */
 const localNames = /(^|\.)(localhost|local|internal|test|home\.arpa)$/
 
-/** Whether a stranger can't have made the browser take this name for the service's: DNS rebinding needs a name of one's own. */
+/**
+ * Whether a stranger can't have made the browser take this name for the service's: DNS rebinding needs a name
+ * of one's own.
+ */
 const isOwnName = (hostname: string): boolean =>
   ipaddr.isValid(hostname.replace(/^\[(.*)\]$/, "$1")) || !hostname.includes(".") || localNames.test(hostname)
 
@@ -46,14 +49,15 @@ const isSafeMethod = ({ method }: Received): boolean => method === "GET" || meth
 const isOwnOrigin = (origin: string, host: string, publicUrl: string | null): boolean => {
   if (publicUrl !== null) return origin === urlOf(publicUrl)?.origin
   const found = urlOf(origin)
-  // The scheme of a service behind a proxy isn't known, so the hosts are compared as the origin's scheme writes them.
+  // The scheme of a service behind a proxy isn't known, so the hosts are compared as the origin's scheme
+  // writes them.
   return found !== null && found.host !== "" && found.host === urlOf(`${found.protocol}//${host}`)?.host
 }
 
 /**
- * Whether the request may come from a page of this service, or from no page at all. A request that changes something must
- * prove the former, by `Origin` or `Sec-Fetch-Site`, which no script can set. Without `publicUrl`, the `Host` must be a
- * name that is safe from DNS rebinding.
+ * Whether the request may come from a page of this service, or from no page at all. A request that changes
+ * something must prove the former, by `Origin` or `Sec-Fetch-Site`, which no script can set. Without
+ * `publicUrl`, the `Host` must be a name that is safe from DNS rebinding.
  */
 export const isFromOwnPage = (request: Received, publicUrl: string | null): boolean => {
   const { host = "", origin, "sec-fetch-site": site } = request.headers
@@ -179,7 +183,10 @@ const WebUserLayer = Layer.effect(
   )
 )
 
-/** Admits those whose role the endpoint's `Access` names. Which organizations they see, services decide by CurrentActor. */
+/**
+ * Admits those whose role the endpoint's `Access` names. Which organizations they see, services decide by
+ * CurrentActor.
+ */
 const AdministrationLayer = Layer.effect(
   Administration,
   Effect.map(makeWithSession, (withSession) =>

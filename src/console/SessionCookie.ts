@@ -11,8 +11,8 @@ type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
 /**
- * The name of a cookie. Over TLS its prefix makes browsers refuse one of that name that a sibling host, or an answer
- * without TLS, sets. Source: RFC 6265bis, section 4.1.3; `__Host-` needs the path "/".
+ * The name of a cookie. Over TLS its prefix makes browsers refuse one of that name that a sibling host, or an
+ * answer without TLS, sets. Source: RFC 6265bis, section 4.1.3; `__Host-` needs the path "/".
  */
 export const cookieName = (
   name: string,
@@ -20,8 +20,8 @@ export const cookieName = (
 ) => (secure ? `${path === "/" ? "__Host-" : "__Secure-"}${name}` : name)
 
 /**
- * Reads and writes the cookie of a session, which no script can read and which other sites' requests don't carry, except
- * links.
+ * Reads and writes the cookie of a session, which no script can read and which other sites' requests don't
+ * carry, except links.
  */
 export const makeSessionCookie = Effect.gen(function* () {
   const { basePath } = (yield* AppConfig).console
@@ -37,7 +37,10 @@ export const makeSessionCookie = Effect.gen(function* () {
 
   const nameFor = (request: Request): string => cookieName(sessionCookie, attributesFor(request))
 
-  /** Null without a cookie that could be one. Browsers send the one with the longest path first, and only that one is read. */
+  /**
+   * Null without a cookie that could be one. Browsers send the one with the longest path first, and only that
+   * one is read.
+   */
   const secretOf = (request: Request): Redacted.Redacted | null => {
     const value = request.cookies[nameFor(request)] ?? ""
     return value === "" || value.length > secretCharactersMax ? null : Redacted.make(value)

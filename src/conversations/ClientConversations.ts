@@ -41,7 +41,9 @@ export class ClientConversations extends Context.Service<
     ) => Effect.Effect<ClientConversation, DatabaseUnavailable>
     readonly find: (userId: UserId, id: ConversationId) => Found<ClientConversation>
     readonly update: (userId: UserId, id: ConversationId, metadata: Metadata) => Found<ClientConversation>
-    /** With its turns, and the requests and events of their jobs. A request that adds one at the time fails. */
+    /**
+     * With its turns, and the requests and events of their jobs. A request that adds one at the time fails.
+     */
     readonly delete: (userId: UserId, id: ConversationId) => Found<void>
     readonly items: (
       userId: UserId,

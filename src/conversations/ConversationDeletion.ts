@@ -3,8 +3,8 @@ import { SqlClient } from "effect/sql"
 import type { ConversationId, UserId } from "../domain/Ids.ts"
 
 /**
- * Deletes a conversation of a user with its turns, and whatever has their text: the requests and the events of the jobs that made its
- * answers. Succeeds with whether there was one.
+ * Deletes a conversation of a user with its turns, and whatever has their text: the requests and the events
+ * of the jobs that made its answers. Succeeds with whether there was one.
  */
 export const makeDeleteConversation = Effect.map(SqlClient.SqlClient, (sql) => {
   const remove = (userId: UserId, id: ConversationId) => sql`WITH owned AS (

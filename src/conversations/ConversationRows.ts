@@ -21,7 +21,9 @@ export const ListedRow = Schema.Struct({
 /** A conversation of a list. */
 export interface ListedConversation extends Omit<typeof ListedRow.Type, "beginning"> {}
 
-/** One that a search found: by its title, or by a message, of which `text` is a part. Absent without a search. */
+/**
+ * One that a search found: by its title, or by a message, of which `text` is a part. Absent without a search.
+ */
 export interface FoundConversation extends ListedConversation {
   readonly match?: { readonly responseId: ResponseId; readonly text: string } | null
 }
@@ -61,7 +63,9 @@ export const ShownTurn = Schema.Struct({
   input: Schema.Array(InputItem),
   output: Schema.Array(OutputItem)
 })
-/** A turn as it is shown. `details` is null for one of an earlier version, and for items that a client added. */
+/**
+ * A turn as it is shown. `details` is null for one of an earlier version, and for items that a client added.
+ */
 export type ShownTurn = typeof ShownTurn.Type
 
 export interface ShownTurns {

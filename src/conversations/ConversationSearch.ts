@@ -47,8 +47,9 @@ export interface SearchPage {
 }
 
 /**
- * Finds the conversations that have all words in their title or in one message, whatever the case. Messages have no index of
- * their own, so that storing one costs nothing; the statements go along the list's index, as far as the time allows.
+ * Finds the conversations that have all words in their title or in one message, whatever the case. Messages
+ * have no index of their own, so that storing one costs nothing; the statements go along the list's index, as
+ * far as the time allows.
  */
 export const makeSearch = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient

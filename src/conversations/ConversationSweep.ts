@@ -27,8 +27,9 @@ export const deleteUnusedBatch = Effect.gen(function* () {
 })
 
 /**
- * Deletes a batch of the hidden conversations that were last used more than `days` ago, oldest first, and returns how many. A
- * conversation with an open turn stays, and so does every one that its user sees in a list.
+ * Deletes a batch of the hidden conversations that were last used more than `days` ago, oldest first, and
+ * returns how many. A conversation with an open turn stays, and so does every one that its user sees in a
+ * list.
  */
 export const deleteIdleBatch = Effect.fnUntraced(function* (days: number) {
   const sql = yield* SqlClient.SqlClient
@@ -67,7 +68,10 @@ export const sweepConversations = Effect.gen(function* () {
 
 const Counts = Schema.Tuple([Schema.Struct({ kept: Schema.Int, hidden: Schema.Int, idle: Schema.Int })])
 
-/** How many conversations there are, how many of them are hidden, and how many the next sweep will delete for their age. */
+/**
+ * How many conversations there are, how many of them are hidden, and how many the next sweep will delete for
+ * their age.
+ */
 export const countConversations = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { retentionDays } = (yield* AppConfig).conversations

@@ -35,16 +35,18 @@ export type { OwnedConversation } from "./OwnedConversations.ts"
 export type { Branch, CommitTurn } from "./TurnWrites.ts"
 
 /**
- * Conversations and their turns. To add a turn, a request holds a lease in the database: one holder at a time across all
- * processes, renewed while it is held, and expired by the clock of the database after its process has crashed.
+ * Conversations and their turns. To add a turn, a request holds a lease in the database: one holder at a time
+ * across all processes, renewed while it is held, and expired by the clock of the database after its process
+ * has crashed.
  */
 export class Conversations extends Context.Service<
   Conversations,
   {
     /**
-     * A new hidden conversation with its turn open. Returns before its row is written; `stored` completes when it is, and is run
-     * before a client sees the conversation. It and its system message are kept from then on, also when the turn fails. A request
-     * that ends before, or has run `forget`, leaves no conversation without a turn.
+     * A new hidden conversation with its turn open. Returns before its row is written; `stored` completes
+     * when it is, and is run before a client sees the conversation. It and its system message are kept from
+     * then on, also when the turn fails. A request that ends before, or has run `forget`, leaves no
+     * conversation without a turn.
      */
     readonly create: (
       userId: UserId,
@@ -58,13 +60,17 @@ export class Conversations extends Context.Service<
       never,
       Scope.Scope
     >
-    /** Opens a turn of an existing conversation of this user until the scope closes; waits while another is open. */
+    /**
+     * Opens a turn of an existing conversation of this user until the scope closes; waits while another is
+     * open.
+     */
     readonly open: (
       userId: UserId,
       conversationId: ConversationId
     ) => Effect.Effect<OpenTurn, ConversationNotFound | ConversationBusy | DatabaseUnavailable, Scope.Scope>
     /**
-     * Opens the turn after those of `state`; null when the conversation has another turn by now, or another request holds its lease.
+     * Opens the turn after those of `state`; null when the conversation has another turn by now, or another
+     * request holds its lease.
      */
     readonly openAt: (
       userId: UserId,
@@ -81,8 +87,8 @@ export class Conversations extends Context.Service<
       tokensMax: number
     ) => Effect.Effect<ReadonlyArray<StoredTurn>, DatabaseUnavailable>
     /**
-     * Stores the whole turn and releases its lease, once per open turn; refused when another process has the lease. After
-     * `DatabaseUnavailable` the turn may be stored or not.
+     * Stores the whole turn and releases its lease, once per open turn; refused when another process has the
+     * lease. After `DatabaseUnavailable` the turn may be stored or not.
      */
     readonly commit: (
       turn: OpenTurn,
@@ -90,7 +96,10 @@ export class Conversations extends Context.Service<
       /** The last response, whose turn this one replaces. */
       replaced?: ResponseId | null
     ) => Effect.Effect<void, TurnLeaseLost | DatabaseUnavailable>
-    /** Stores the turn in a conversation of its own, after copies of earlier turns; refused when those have gone. */
+    /**
+     * Stores the turn in a conversation of its own, after copies of earlier turns; refused when those have
+     * gone.
+     */
     readonly commitBranch: (
       branch: Branch,
       content: CommitTurn
@@ -120,7 +129,8 @@ export class Conversations extends Context.Service<
       callIds: ReadonlyArray<string>
     ) => Effect.Effect<ReadonlyArray<FunctionCall>, DatabaseUnavailable>
     /**
-     * Those of this user's stored items that have these ids. Fails where they are larger together than a request may be.
+     * Those of this user's stored items that have these ids. Fails where they are larger together than a
+     * request may be.
      */
     readonly items: (
       userId: UserId,
@@ -156,7 +166,10 @@ export class Conversations extends Context.Service<
     ) => Effect.Effect<void, ConversationNotFound | DatabaseUnavailable>
     /** Deletes some conversations of a user with their turns, and returns how many. */
     readonly eraseSome: (userId: UserId) => Effect.Effect<number, DatabaseUnavailable>
-    /** All conversations, the hidden ones of them, and those of these that the next sweep will delete for their age. */
+    /**
+     * All conversations, the hidden ones of them, and those of these that the next sweep will delete for
+     * their age.
+     */
     readonly counts: Effect.Effect<
       { readonly kept: number; readonly hidden: number; readonly idle: number },
       DatabaseUnavailable

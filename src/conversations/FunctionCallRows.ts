@@ -6,7 +6,9 @@ import { historyTurnsMax } from "./TurnTable.ts"
 
 const FunctionRow = Schema.Struct({ item: FunctionCall })
 
-/** Finds calls of the client's functions in the turns that a history may have: of each call id the last one. */
+/**
+ * Finds calls of the client's functions in the turns that a history may have: of each call id the last one.
+ */
 export const makeFindCalls = Effect.map(
   SqlClient.SqlClient,
   (sql) => (turn: ConversationState, callIds: ReadonlyArray<string>) =>

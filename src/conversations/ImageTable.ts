@@ -21,7 +21,9 @@ export type OwnedImage = typeof OwnedRow.Type
 export const imagesPageRows = 100
 
 export interface StoredImages {
-  /** Those of this user's images that have these ids and, in their order, at most `bytesMax` bytes together. */
+  /**
+   * Those of this user's images that have these ids and, in their order, at most `bytesMax` bytes together.
+   */
   readonly images: (
     userId: UserId,
     ids: ReadonlyArray<ImageId>,
@@ -67,7 +69,10 @@ interface CommittedImages {
   readonly images?: ReadonlyArray<StoredImage>
 }
 
-/** The part of a statement that stores a turn's images for the user that the row of `owner` names; empty without any. */
+/**
+ * The part of a statement that stores a turn's images for the user that the row of `owner` names; empty
+ * without any.
+ */
 export const makeImageWrites = Effect.map(SqlClient.SqlClient, (sql) => {
   const insert = ({ images = [], responseId }: CommittedImages, owner: string) =>
     images.length === 0

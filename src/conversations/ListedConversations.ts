@@ -54,7 +54,10 @@ export class ListedConversations extends Context.Service<
       userId: UserId,
       conversation: NewListed
     ) => Effect.Effect<ListedConversation, DatabaseUnavailable>
-    /** The last used one first; hidden ones the newest first. A page of a search may have fewer than there are. */
+    /**
+     * The last used one first; hidden ones the newest first. A page of a search may have fewer than there
+     * are.
+     */
     readonly list: (
       userId: UserId,
       wanted: ListWanted
@@ -75,7 +78,10 @@ export class ListedConversations extends Context.Service<
       { readonly mediaType: string; readonly bytes: Uint8Array },
       ItemNotFound | DatabaseUnavailable
     >
-    /** Forgets the question without an answer of the response, unless it is being answered; whether there was one. */
+    /**
+     * Forgets the question without an answer of the response, unless it is being answered; whether there was
+     * one.
+     */
     readonly discard: (userId: UserId, id: ConversationId, responseId: ResponseId) => Found<boolean>
   }
 >()("parley/conversations/ListedConversations") {

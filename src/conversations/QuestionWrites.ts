@@ -54,8 +54,8 @@ export const makeQuestionWrites = Effect.gen(function* () {
   const { has, without } = yield* makeUnansweredParts
 
   /**
-   * Keeps the question with its conversation, which is listed from then on. Within a transaction that keeps the user's other questions
-   * out.
+   * Keeps the question with its conversation, which is listed from then on. Within a transaction that keeps
+   * the user's other questions out.
    */
   const keep = Effect.fnUntraced(function* (
     userId: UserId,
@@ -88,7 +88,9 @@ export const makeQuestionWrites = Effect.gen(function* () {
     return { conversationId, projectId: found.projectId, replaces, input } satisfies QuestionRequest
   })
 
-  /** The part of a statement that says why a question has no answer, if the row of `ended` is the job of one. */
+  /**
+   * The part of a statement that says why a question has no answer, if the row of `ended` is the job of one.
+   */
   const explain = (failure: { readonly code: string; readonly message: string }, ended: string) =>
     sql`UPDATE conversations SET unanswered = (
         SELECT json_agg(

@@ -59,10 +59,16 @@ export const isOfResponse = ({ kind }: ResponseJob): boolean => kind === "profil
 export const columns =
   "response_id, kind, conversation_id, user_id, api_key_id, background, status, failure, lease_fence, runs, event_count, created_at, ended_at"
 
-/** Bytes of a request that every reader of its job is given whole; a longer one may have images, which only its run needs. */
+/**
+ * Bytes of a request that every reader of its job is given whole; a longer one may have images, which only
+ * its run needs.
+ */
 const shortRequestBytesMax = 65_536
 
-/** In the place of the input of a long request. Other functions than these would look into the texts, which may have what PostgreSQL can't keep. */
+/**
+ * In the place of the input of a long request. Other functions than these would look into the texts, which
+ * may have what PostgreSQL can't keep.
+ */
 const shortRequest = `CASE WHEN kind <> 'profile' OR octet_length(request::text) <= ${shortRequestBytesMax} THEN request ELSE (
     SELECT json_object_agg(key, CASE key WHEN 'input' THEN '"(long)"'::json ELSE value END) FROM json_each(request)
   ) END AS request`

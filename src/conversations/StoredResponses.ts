@@ -49,8 +49,8 @@ export class StoredResponses extends Context.Service<
       id: ResponseId
     ) => Effect.Effect<StoredResponse, ResponseNotFound | DatabaseUnavailable>
     /**
-     * A deleted response can't be found or continued. Its items stay as the context of other responses of its conversation, and are
-     * deleted with the last of them that a client could continue.
+     * A deleted response can't be found or continued. Its items stay as the context of other responses of its
+     * conversation, and are deleted with the last of them that a client could continue.
      */
     readonly delete: (
       userId: UserId,

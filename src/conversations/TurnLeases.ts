@@ -54,16 +54,19 @@ const releaseSeconds = 5
 /** Leases renewed by one statement. */
 const leasesPerStatementMax = 1000
 
-/** Ends every lease. Only for a process that shares the database with no other, before it acquires its first lease. */
+/**
+ * Ends every lease. Only for a process that shares the database with no other, before it acquires its first
+ * lease.
+ */
 export const endAllLeases = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql`UPDATE conversations SET lease_until = NULL, lease_fence = lease_fence + 1 WHERE lease_until IS NOT NULL`
 })
 
 /**
- * The lease columns of `conversations`. Leases expire by the clock of the database. A crash of the server may forget what was
- * written here in the last moments, so nothing waits for the disk: two holders that share a fence because of it still can't
- * both store a turn, since a turn's position is checked as well.
+ * The lease columns of `conversations`. Leases expire by the clock of the database. A crash of the server may
+ * forget what was written here in the last moments, so nothing waits for the disk: two holders that share a
+ * fence because of it still can't both store a turn, since a turn's position is checked as well.
  */
 const makeLeaseTable = Effect.fnUntraced(function* (leaseSeconds: number) {
   const sql = yield* SqlClient.SqlClient
@@ -133,8 +136,8 @@ const makeLeaseTable = Effect.fnUntraced(function* (leaseSeconds: number) {
 })
 
 /**
- * The leases that this process holds. They are renewed together as long as the scope is open, and by the real clock, since
- * they expire by the clock of the database.
+ * The leases that this process holds. They are renewed together as long as the scope is open, and by the real
+ * clock, since they expire by the clock of the database.
  */
 export const makeTurnLeases = Effect.fnUntraced(function* (leaseSeconds: number) {
   const table = yield* makeLeaseTable(leaseSeconds)

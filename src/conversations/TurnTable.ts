@@ -36,8 +36,8 @@ export const makeTurnTable = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
   /**
-   * The newest turns before `turn` whose tokens add up to at most `tokensMax`, oldest first. Positions have no gaps, so the
-   * range bounds what is read to `historyTurnsMax` rows, whatever plan the database chooses.
+   * The newest turns before `turn` whose tokens add up to at most `tokensMax`, oldest first. Positions have
+   * no gaps, so the range bounds what is read to `historyTurnsMax` rows, whatever plan the database chooses.
    */
   const history = (turn: ConversationState, tokensMax: number) =>
     sql`SELECT position, response_id, prompt_tokens,
@@ -101,8 +101,8 @@ export const makeTurnTable = Effect.gen(function* () {
     )
 
   /**
-   * This user's items with these ids; of an item that was replayed later, the first one. Undefined where all of them together
-   * have more than `bytesMax`.
+   * This user's items with these ids; of an item that was replayed later, the first one. Undefined where all
+   * of them together have more than `bytesMax`.
    */
   const items = (userId: UserId, ids: ReadonlyArray<ItemId>, bytesMax: number) =>
     sql`SELECT id, CASE WHEN bytes <= ${bytesMax}::bigint THEN item END AS item FROM (
@@ -119,7 +119,10 @@ export const makeTurnTable = Effect.gen(function* () {
       })
     )
 
-  /** Those of the items that the conversation has before `turn`. A branch has copies of them, with the same ids. */
+  /**
+   * Those of the items that the conversation has before `turn`. A branch has copies of them, with the same
+   * ids.
+   */
   const known = (turn: ConversationState, ids: ReadonlyArray<ItemId>) =>
     sql`SELECT DISTINCT id FROM turns JOIN items USING (response_id)
       WHERE conversation_id = ${turn.conversationId}::uuid AND turns.position < ${turn.turnCount}

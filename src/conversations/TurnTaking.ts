@@ -24,7 +24,10 @@ const sharedCharactersMax = 4_096
 const busy = (waitedMillis: number): ConversationBusy =>
   new ConversationBusy({ waitedSeconds: Math.round(waitedMillis / 1000) })
 
-/** Opens turns. Requests of this process wait in a queue, and while another process holds the lease, they poll. */
+/**
+ * Opens turns. Requests of this process wait in a queue, and while another process holds the lease, they
+ * poll.
+ */
 export const makeTurnTaking = Effect.fnUntraced(function* (leases: TurnLeases, turnWaitSeconds: number) {
   const turnWaitMillis = turnWaitSeconds * 1000
   const queue = new FairPermits({ perKeyMax: 1 })

@@ -134,8 +134,8 @@ export const makeTurnWrites = Effect.gen(function* () {
   const writePreparedTurn = prepared<Parameters>(sql, (parameter) => writeTurn(parameter, sql.literal("")))
 
   /**
-   * Stores the turn and releases its lease in one statement, if the fence and the position are still `turn`'s. True also
-   * when the same turn was stored before, so that it can be repeated after a lost answer.
+   * Stores the turn and releases its lease in one statement, if the fence and the position are still
+   * `turn`'s. True also when the same turn was stored before, so that it can be repeated after a lost answer.
    */
   const commit = (turn: OpenTurn, content: CommitTurn) => {
     const parameters = parametersOf(turn, content)
@@ -171,8 +171,9 @@ export const makeTurnWrites = Effect.gen(function* () {
       ${outcome(content.responseId, turn.conversationId, "held")}`.pipe(decodeOutcome)
 
   /**
-   * Stores a new conversation in one statement: copies of the newest turns of another one, by ids that name no response, and after them
-   * the turn. It may be repeated as `commit` may; false where the other conversation has gone.
+   * Stores a new conversation in one statement: copies of the newest turns of another one, by ids that name
+   * no response, and after them the turn. It may be repeated as `commit` may; false where the other
+   * conversation has gone.
    */
   const commitBranch = ({ conversationId, source, userId }: Branch, content: CommitTurn) =>
     sql`WITH copied AS MATERIALIZED (

@@ -34,7 +34,9 @@ const Head = Schema.fromJsonString(
 
 const decodeHead = Schema.decodeOption(Head)
 
-/** The head of an answer and where its text begins; none until the head is there, or where it is malformed. */
+/**
+ * The head of an answer and where its text begins; none until the head is there, or where it is malformed.
+ */
 const headOf = (answer: Buffer) => {
   const headBytes = answer.length < lengthBytes ? 0 : answer.readUInt32BE(0)
   const textStart = lengthBytes + headBytes

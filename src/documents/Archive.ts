@@ -27,8 +27,9 @@ const orCorrupt = <A>(reading: Promise<A>): Promise<A> =>
   })
 
 /**
- * The parts of a document that is a zip archive. The number of entries, their names, declared sizes and ratios are checked
- * before anything is decompressed; an entry that decompresses to more than its declared size is refused.
+ * The parts of a document that is a zip archive. The number of entries, their names, declared sizes and
+ * ratios are checked before anything is decompressed; an entry that decompresses to more than its declared
+ * size is refused.
  */
 export class Archive {
   private readonly zip: ZipFile
@@ -149,8 +150,8 @@ const localName = (name: string): string => name.slice(name.indexOf(":") + 1)
 const malformed = () => new Unreadable("corrupt", "The file is damaged: a part of it is not well-formed XML.")
 
 /**
- * Reads a part of an archive as XML, piece by piece; null for a part that the document doesn't have. Document type
- * declarations, and with them entities, are refused.
+ * Reads a part of an archive as XML, piece by piece; null for a part that the document doesn't have. Document
+ * type declarations, and with them entities, are refused.
  */
 export const readXml = async (archive: Archive, part: string | null, handler: XmlHandler): Promise<void> => {
   if (part === null) return
@@ -247,7 +248,9 @@ export const readRelationships = async (
   return found
 }
 
-/** The name of the part that a target in a part leads to; it is relative to that part, or begins at the root. */
+/**
+ * The name of the part that a target in a part leads to; it is relative to that part, or begins at the root.
+ */
 export const partName = (part: string, target: string): string =>
   posix.resolve("/", posix.dirname(part), target).slice(1)
 

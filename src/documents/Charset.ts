@@ -23,7 +23,9 @@ interface DecodedText {
 /** A charset is guessed from this many bytes around the first that isn't ASCII. */
 const sampleBytes = 64 * 1024
 const sampleLeadBytes = 1024
-/** Control characters in UTF-8, as in the logs of crashed programs; and in charsets where every byte is valid. */
+/**
+ * Control characters in UTF-8, as in the logs of crashed programs; and in charsets where every byte is valid.
+ */
 const controlPercentMax = 1
 const controlPermilleMax = 1
 /** Valid characters for each invalid one in a text that still counts as UTF-8. */
@@ -31,7 +33,10 @@ const soundPerBroken = 10
 /** Of one character in UTF-8. */
 const utf8BytesMax = 4
 
-/** In windows-1252, only signs such as £ and ° that touch no letter; as letters of other charsets they would touch others. */
+/**
+ * In windows-1252, only signs such as £ and ° that touch no letter; as letters of other charsets they would
+ * touch others.
+ */
 const onlySigns =
   /^(?!.*(?:\p{L}[\u00a3\u00a5\u00a9\u00ae\u00b1\u00b5]|[\u00a3\u00a5\u00a9\u00ae\u00b1]\p{L}))[\p{ASCII}\u00a0\u00a2\u00a3\u00a5\u00a7\u00a9\u00ab\u00ae\u00b0\u00b1\u00b5\u00b7\u00bb\u2010-\u20ac]*$/su
 
@@ -41,8 +46,9 @@ const unlikelyCharset = "ISO-8859-4"
 const fallbackCharset = "windows-1252"
 
 /**
- * Reads bytes as text: by their byte-order mark, as UTF-8 if they are valid, in the charset that the document declares, as
- * UTF-16 if they look like it, and else in the charset that their statistics suggest. Null when they aren't text.
+ * Reads bytes as text: by their byte-order mark, as UTF-8 if they are valid, in the charset that the document
+ * declares, as UTF-16 if they look like it, and else in the charset that their statistics suggest. Null when
+ * they aren't text.
  */
 export const decodeText = (bytes: Uint8Array, declared: string | null = null): DecodedText | null => {
   const marked = decodeMarked(bytes)
@@ -57,7 +63,10 @@ export const decodeText = (bytes: Uint8Array, declared: string | null = null): D
   return (declared === null ? null : decodeAs(declared, bytes)) ?? decodeAs(guessCharset(bytes), bytes)
 }
 
-/** Whether `decodeText` gives null for other bytes than text. It takes no guess of a charset, and few milliseconds for 64 KiB. */
+/**
+ * Whether `decodeText` gives null for other bytes than text. It takes no guess of a charset, and few
+ * milliseconds for 64 KiB.
+ */
 export const isBinary = (bytes: Uint8Array): boolean =>
   decodeMarked(bytes) === null &&
   countControls(bytes) * 100 > bytes.length * controlPercentMax &&
@@ -124,7 +133,8 @@ const decodeStrictly = (bytes: Uint8Array, isCut: boolean): string | null => {
 const decodeUtf8 = (bytes: Uint8Array): DecodedText | null => {
   const strict = decodeStrictly(bytes, false)
   if (strict !== null) return { text: strict, charset: "utf-8" }
-  // The bytes may end in the middle of a character: a long text was cut there, or there are others that are whole.
+  // The bytes may end in the middle of a character: a long text was cut there, or there are others that are
+  // whole.
   const cut = decodeStrictly(bytes, true)
   if (cut !== null && (bytes.length > sampleBytes || cut.length < bytes.length - utf8BytesMax)) {
     return { text: cut, charset: "utf-8" }

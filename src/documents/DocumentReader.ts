@@ -206,7 +206,10 @@ const cutToBytes = (text: string, bytesMax: number): string => {
   return text.slice(0, read)
 }
 
-/** Reads a plain text in UTF-8 as the reader process would; null for everything else, and for what can't be read. */
+/**
+ * Reads a plain text in UTF-8 as the reader process would; null for everything else, and for what can't be
+ * read.
+ */
 export const readPlainText = async (
   bytes: Buffer,
   extension: string,

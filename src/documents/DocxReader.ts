@@ -12,7 +12,10 @@ import type { Reading, ReadingLimits } from "./Reading.ts"
 
 const mediaType = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 
-/** Reads a Word document: headings, paragraphs, lists, tables and notes. Deleted text, comments and hidden fields are left out. */
+/**
+ * Reads a Word document: headings, paragraphs, lists, tables and notes. Deleted text, comments and hidden
+ * fields are left out.
+ */
 export const readDocx = async (archive: Archive, part: string, limits: ReadingLimits): Promise<Reading> => {
   const relationships = await readRelationships(archive, part)
   const related = (type: string) => relatedPart(archive, relationships, type)
@@ -167,7 +170,10 @@ const stylesMax = 10_000
 /** The heading level of a style; 0 for none. */
 type HeadingLevelOf = (styleId: string) => number
 
-/** Reads the styles. A style is a heading by its name, which is English in every language, or by its outline level. */
+/**
+ * Reads the styles. A style is a heading by its name, which is English in every language, or by its outline
+ * level.
+ */
 const readHeadingLevels = async (archive: Archive, part: string | null): Promise<HeadingLevelOf> => {
   const styles = new Map<string, Style>()
   let style: Style = { basedOn: "", headingLevel: null }
@@ -201,7 +207,10 @@ type NextMarker = (numberingId: string, level: number) => string
 const levelsMax = 9
 const listsMax = 10_000
 
-/** Reads how lists are numbered. Bullets are dashes; every numbering, in letters or in Roman numerals, is in digits here. */
+/**
+ * Reads how lists are numbered. Bullets are dashes; every numbering, in letters or in Roman numerals, is in
+ * digits here.
+ */
 const readNumbering = async (archive: Archive, part: string | null): Promise<NextMarker> => {
   const bullets = new Set<string>()
   const abstractOf = new Map<string, string>()

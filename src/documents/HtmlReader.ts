@@ -11,8 +11,9 @@ export interface HtmlOptions {
 }
 
 /**
- * Reads a page as Markdown, without scripts, decoration and navigation. The time is proportional to the length, however deep
- * the nesting: therefore the tokenizer is used without its parser, whose work grows with the depth.
+ * Reads a page as Markdown, without scripts, decoration and navigation. The time is proportional to the
+ * length, however deep the nesting: therefore the tokenizer is used without its parser, whose work grows with
+ * the depth.
  */
 export const readHtml = (html: string, { base, charactersMax, isXhtml }: HtmlOptions) => {
   const page = new HtmlPage(charactersMax, base)

@@ -87,7 +87,10 @@ const mailboxType = "application/mbox"
 /** Extensions of mails. Patches begin like mails, but have others. */
 const mailExtensions = new Set(["", "eml", "email", "mail", "mbox", "mbx", "mht", "mhtml", "txt"])
 
-/** The media type of a text by its extension, which is in lower case and without its dot, or else by its beginning. */
+/**
+ * The media type of a text by its extension, which is in lower case and without its dot, or else by its
+ * beginning.
+ */
 export const textMediaType = (extension: string, text: string): string => {
   const known = mediaTypes.get(extension)
   if (known !== undefined) return known

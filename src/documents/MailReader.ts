@@ -26,7 +26,10 @@ interface MailSource {
   readonly mediaType: string
 }
 
-/** Reads a message, or a mailbox of them: each with its main headers, its text and the texts of its attachments. */
+/**
+ * Reads a message, or a mailbox of them: each with its main headers, its text and the texts of its
+ * attachments.
+ */
 export const readMail = async (
   { bytes, isWhole, mediaType }: MailSource,
   limits: ReadingLimits,

@@ -20,8 +20,8 @@ interface Table {
 }
 
 /**
- * A Markdown document with tables. The text of a cell is written to `flow` like any other; a complete row becomes a table row,
- * or blocks where the table is for layout.
+ * A Markdown document with tables. The text of a cell is written to `flow` like any other; a complete row
+ * becomes a table row, or blocks where the table is for layout.
  */
 export class MarkdownDocument {
   /** Where each page starts in the text. */

@@ -14,7 +14,10 @@ interface Inline {
   line: number
 }
 
-/** Writes Markdown blocks, within the open quotes and list items. Marks are written with their text: empty elements leave nothing. */
+/**
+ * Writes Markdown blocks, within the open quotes and list items. Marks are written with their text: empty
+ * elements leave nothing.
+ */
 export class MarkdownFlow {
   private readonly charactersMax: number
   private readonly pieces: Array<string> = []
@@ -84,7 +87,10 @@ export class MarkdownFlow {
     this.inlines.push({ before, piece: null, line: 0 })
   }
 
-  /** Puts `after` behind the text since the last `openInline`. Where that is empty, or on several lines, neither stays. */
+  /**
+   * Puts `after` behind the text since the last `openInline`. Where that is empty, or on several lines,
+   * neither stays.
+   */
   closeInline(after: string): void {
     const inline = this.inlines.pop()
     if (inline === undefined || inline.piece === null) return

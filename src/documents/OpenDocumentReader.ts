@@ -4,7 +4,10 @@ import { type Reading, type ReadingLimits, Unreadable } from "./Reading.ts"
 
 const prefix = "application/vnd.oasis.opendocument."
 
-/** Reads a text, spreadsheet or presentation of LibreOffice and others. Presentations have a page for every slide. */
+/**
+ * Reads a text, spreadsheet or presentation of LibreOffice and others. Presentations have a page for every
+ * slide.
+ */
 export const readOpenDocument = async (
   archive: Archive,
   type: string,

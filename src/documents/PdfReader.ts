@@ -83,7 +83,10 @@ const plainBytes = (bytes: Buffer): Uint8Array =>
 /** Presentation forms of letters: fonts name their glyphs by them. */
 const forms = /[\ufb1d-\ufdff\ufe70-\ufefc\u2f00-\u2fd5]+/g
 
-/** The ideographs of the CJK Radicals Supplement from U+2E80 on (EquivalentUnifiedIdeograph.txt of Unicode 15); a blank is none. */
+/**
+ * The ideographs of the CJK Radicals Supplement from U+2E80 on (EquivalentUnifiedIdeograph.txt of Unicode
+ * 15); a blank is none.
+ */
 const radicals = Array.from(
   "　厂乛乚乙亻冂𠘨刀刂卜㔾小小兀尣尢𡯂巳幺彑𫜹忄心扌攵　旡日月歺母民氵氺灬爫爫丬牛犭王𤴔目示礻𥫗糹纟罓罒㓁冗𦉫羊𦍌𦍋耂肀聿肉𦥑艹艹艹虎衤覀西见角𧢲讠贝𧾷车辶辶辶邑钅長镸长门𨸏阝雨青韦页风飞食𩙿飠饣𩠐马骨鬼鱼鸟卤麦黄黾斉齐歯齿竜龙龜亀龟"
 )
@@ -93,7 +96,10 @@ const noRadical = "\u3000"
 /** No Arabic word has alef twice: the letters of a lam-alef ligature are in the wrong order here. */
 const turnedLamAlef = /\u0627([\u0622\u0623\u0625\u0627])\u0644/g
 
-/** Replaces presentation forms and radicals by the letters that are meant. The text is a piece of a line, in reading order. */
+/**
+ * Replaces presentation forms and radicals by the letters that are meant. The text is a piece of a line, in
+ * reading order.
+ */
 const plainLetters = (text: string): string =>
   text
     // A lone vowel sign's form is compatible with a space and the sign.
@@ -200,7 +206,10 @@ const cellsOf = (line: Line): ReadonlyArray<Cell> => {
   return cells
 }
 
-/** The items of a line, each with the marks before it: a mark is drawn before its letter, at the same position. */
+/**
+ * The items of a line, each with the marks before it: a mark is drawn before its letter, at the same
+ * position.
+ */
 const piecesOf = (line: Line): ReadonlyArray<Piece> => {
   const pieces: Array<Piece> = []
   let marks: Array<Cell> = []

@@ -49,8 +49,9 @@ const pagesMax = 10_000
 /** An HTML page of so many bytes takes a few milliseconds; see docs/decisions/html-reader.md. */
 const pageBytesMax = 64 * 1024
 /**
- * A plain text in UTF-8 of so many bytes takes 4 to 10 ms of processor time, and 20 ms if all of it is line ends. Guessing the charset of another one
- * takes up to 60 ms from the first 64 KiB on, which is left to a process.
+ * A plain text in UTF-8 of so many bytes takes 4 to 10 ms of processor time, and 20 ms if all of it is line
+ * ends. Guessing the charset of another one takes up to 60 ms from the first 64 KiB on, which is left to a
+ * process.
  */
 const plainTextBytesMax = 512 * 1024
 
@@ -62,21 +63,27 @@ const extensionCharactersMax = 10
 /** Concurrent readings of one user: one place is left for other users, if there is more than one. */
 export const readingsPerUserMax = (extractionsMax: number): number => Math.max(1, extractionsMax - 1)
 
-/** Extracts the texts of files, each in a process of its own, so that a hostile file can harm nothing else. */
+/**
+ * Extracts the texts of files, each in a process of its own, so that a hostile file can harm nothing else.
+ */
 export class TextExtraction extends Context.Service<
   TextExtraction,
   {
     /**
-     * Reads the text. The number of concurrent readings is limited, in total and per user. Others wait in fair order up to a limit.
+     * Reads the text. The number of concurrent readings is limited, in total and per user. Others wait in
+     * fair order up to a limit.
      */
     readonly extract: (
       file: ExtractedFile
     ) => Effect.Effect<ExtractedText, ExtractionFailed | ExtractionBusy | StorageFailed>
-    /** Reads a plain text in UTF-8 of up to 512 KiB without a process; null for everything else, which `extract` reads. */
+    /**
+     * Reads a plain text in UTF-8 of up to 512 KiB without a process; null for everything else, which
+     * `extract` reads.
+     */
     readonly plainText: (file: PlainFile) => Effect.Effect<ExtractedText | null, StorageFailed>
     /**
-     * Why a file of a kind that can't be read fails, by its first 64 KiB, whatever follows; null where the rest has to be known, and
-     * where the reading would have to wait for others.
+     * Why a file of a kind that can't be read fails, by its first 64 KiB, whatever follows; null where the
+     * rest has to be known, and where the reading would have to wait for others.
      */
     readonly unsupported: (
       file: Pick<ExtractedFile, "user"> & { readonly head: Uint8Array }

@@ -1,5 +1,6 @@
-// The reading order of a line. A PDF has glyphs in visual order; Hebrew and Arabic are read from right to left, and numbers
-// and Latin words in them from left to right. This reverses the Unicode Bidirectional Algorithm (UAX #9), as far as possible.
+// The reading order of a line. A PDF has glyphs in visual order; Hebrew and Arabic are read from right to
+// left, and numbers and Latin words in them from left to right. This reverses the Unicode Bidirectional
+// Algorithm (UAX #9), as far as possible.
 
 /** A piece of a line in visual order. The text of a piece is in reading order already. */
 export interface Cell {
@@ -8,8 +9,9 @@ export interface Cell {
 }
 
 /**
- * `R` Hebrew and other letters from right to left, `A` Arabic letters, `L` other letters, `1` digits of ASCII, `2` Arabic
- * digits; `,` separates digits, `-` does except among Arabic letters, `$` belongs to a number; `N` anything else.
+ * `R` Hebrew and other letters from right to left, `A` Arabic letters, `L` other letters, `1` digits of
+ * ASCII, `2` Arabic digits; `,` separates digits, `-` does except among Arabic letters, `$` belongs to a
+ * number; `N` anything else.
  */
 type CellKind = "R" | "A" | "L" | "1" | "2" | "," | "-" | "$" | "N"
 
@@ -82,8 +84,8 @@ const splitAt = (cells: ReadonlyArray<Cell>, pattern: RegExp) => {
 }
 
 /**
- * The texts of lines. In a run from right to left some programs write brackets mirrored, others don't; the pairs in all lines
- * tell which.
+ * The texts of lines. In a run from right to left some programs write brackets mirrored, others don't; the
+ * pairs in all lines tell which.
  */
 export const textsOf = (lines: ReadonlyArray<Ordered>): ReadonlyArray<string> => {
   const found = lines

@@ -230,7 +230,10 @@ const formatOfCode = (code: string): NumberFormat => {
 
 const millisPerDay = 86_400_000
 
-/** Day 0 of the two calendars. The first has a 29th of February 1900, which is why its days before March 1900 are off by one. */
+/**
+ * Day 0 of the two calendars. The first has a 29th of February 1900, which is why its days before March 1900
+ * are off by one.
+ */
 const epoch1900 = Date.UTC(1899, 11, 30)
 const epoch1904 = Date.UTC(1904, 0, 1)
 

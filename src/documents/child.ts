@@ -2,9 +2,9 @@ import { removeGlobals } from "../confinement/removeGlobals.ts"
 import { type DocumentBytes, readDocument, readPage } from "./DocumentReader.ts"
 import { Unreadable } from "./Reading.ts"
 
-// The process that reads one document from the standard input and answers on the standard output. It does without Effect,
-// whose loading would take longer than most readings.
-// The answer is the length of its head (four bytes, big-endian), the head as JSON, and the text in UTF-8.
+// The process that reads one document from the standard input and answers on the standard output. It does
+// without Effect, whose loading would take longer than most readings. The answer is the length of its head
+// (four bytes, big-endian), the head as JSON, and the text in UTF-8.
 
 removeGlobals()
 

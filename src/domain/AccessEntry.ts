@@ -3,12 +3,18 @@ import type { ApiKeyId, ConversationId, OrganizationId, ResponseId, UserId } fro
 import type { ModelSpec } from "./Model.ts"
 import type { ModelUsage } from "./ModelCall.ts"
 
-/** Facts about one request, collected for its log line and its metrics: ids and numbers, never a text of a user or a model. */
+/**
+ * Facts about one request, collected for its log line and its metrics: ids and numbers, never a text of a
+ * user or a model.
+ */
 export interface AccessEntry {
   /** When the request arrived, by the monotonic clock. */
   readonly beganNanos: bigint
   caller: AccessCaller | null
-  /** Whose requests and bodies are bounded together with this one: a user, or the address of a client; null: nobody's. */
+  /**
+   * Whose requests and bodies are bounded together with this one: a user, or the address of a client; null:
+   * nobody's.
+   */
   boundedBy: string | null
   conversationId: ConversationId | null
   response: ResponseAccess | null

@@ -10,8 +10,9 @@ const emailCharactersMax = 254
 export const passwordCharacters = { min: 12, max: 200 }
 
 /**
- * PostgreSQL can't store NUL and lone surrogates, and control characters can't be printed. Those that change the direction of the
- * text around them would let one name look like another. Source: Unicode TR 36, section 2.9.
+ * PostgreSQL can't store NUL and lone surrogates, and control characters can't be printed. Those that change
+ * the direction of the text around them would let one name look like another. Source: Unicode TR 36, section
+ * 2.9.
  */
 const printable = /^[^\p{Cc}\p{Cs}\u202A-\u202E\u2066-\u2069]*$/u
 

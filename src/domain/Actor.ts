@@ -37,14 +37,17 @@ export type Actor =
       readonly address: string | null
     }
 
-/** Set by the authentication of a request. Read by the audit log, and where an administrator sees only one organization. */
+/**
+ * Set by the authentication of a request. Read by the audit log, and where an administrator sees only one
+ * organization.
+ */
 export const CurrentActor = Context.Reference<Actor>("parley/domain/CurrentActor", {
   defaultValue: () => ({ _tag: "System" })
 })
 
 /**
- * The one organization that the actor sees; null: all of them. What services show to an administrator and change for one, they
- * look up within it, so that the rest answers as what doesn't exist.
+ * The one organization that the actor sees; null: all of them. What services show to an administrator and
+ * change for one, they look up within it, so that the rest answers as what doesn't exist.
  */
 export const actorsOrganization: Effect.Effect<OrganizationId | null> = Effect.map(CurrentActor, (actor) => {
   if (actor._tag === "Client") return actor.organizationId
@@ -54,8 +57,8 @@ export const actorsOrganization: Effect.Effect<OrganizationId | null> = Effect.m
 })
 
 /**
- * Whether the actor may manage users of that role, and give it to others. Only owners manage owners and admins; who sees
- * a user is another question.
+ * Whether the actor may manage users of that role, and give it to others. Only owners manage owners and
+ * admins; who sees a user is another question.
  */
 export const mayManage = (actor: Actor, role: Role): boolean => {
   if (actor._tag === "Client") return false

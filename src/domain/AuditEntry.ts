@@ -86,7 +86,9 @@ export const AuditOrigin = Schema.Literals(["browser", "cli", "api", "server"])
 
 const Value = Schema.Union([Schema.String, Schema.Finite, Schema.Boolean, Schema.Null])
 
-/** Facts, and what changed from which value to which. Never anything secret: no key, password, token or hash. */
+/**
+ * Facts, and what changed from which value to which. Never anything secret: no key, password, token or hash.
+ */
 export const AuditDetails = Schema.Record(
   Schema.String,
   Schema.Union([Value, Schema.Struct({ old: Value, new: Value })])

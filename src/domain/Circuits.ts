@@ -3,8 +3,8 @@ import { CircuitBreaker } from "effect/persistence"
 import { monotonicMillis } from "./Monotonic.ts"
 
 /**
- * Circuits that open after some failures in a row: first for `openSecondsMin`, and for twice as long after each failed probe.
- * Their state is in this process.
+ * Circuits that open after some failures in a row: first for `openSecondsMin`, and for twice as long after
+ * each failed probe. Their state is in this process.
  */
 export const makeCircuits = (limits: {
   readonly failuresMax: number
@@ -19,7 +19,10 @@ export const makeCircuits = (limits: {
     ])
   }).pipe(Effect.provide(monotonicStore))
 
-/** Monotonic time in place of the time of day: a circuit must not stay open because the machine's clock was set back. */
+/**
+ * Monotonic time in place of the time of day: a circuit must not stay open because the machine's clock was
+ * set back.
+ */
 const monotonicStore = Layer.effect(
   CircuitBreaker.CircuitBreakerStore,
   Effect.map(CircuitBreaker.CircuitBreakerStore, ({ admit, record, state }) => ({

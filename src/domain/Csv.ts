@@ -12,7 +12,10 @@ const cellText = (cell: string | number | boolean | null): string => {
 
 type Row = ReadonlyArray<string | number | boolean | null>
 
-/** Lines of a table as CSV. No text of a user becomes a formula of the spreadsheet that opens it. Source: RFC 4180. */
+/**
+ * Lines of a table as CSV. No text of a user becomes a formula of the spreadsheet that opens it. Source:
+ * RFC 4180.
+ */
 export const csvLines = (rows: ReadonlyArray<Row>): string =>
   rows.map((row) => `${row.map(cellText).join(",")}\r\n`).join("")
 

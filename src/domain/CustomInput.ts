@@ -9,7 +9,10 @@ const headCharactersMax = 256
 
 const simpleEscape = String.raw`["\\/bfnrt]`
 const unicodeEscape = "u[0-9a-fA-F]{4}"
-/** Characters as they are, an escape, or a backslash that begins none; not one that more characters could make an escape. */
+/**
+ * Characters as they are, an escape, or a backslash that begins none; not one that more characters could make
+ * an escape.
+ */
 const piece = new RegExp(
   String.raw`[^"\\]+|\\(?:${simpleEscape}|${unicodeEscape}|(?!u[0-9a-fA-F]{0,3}$|$))`,
   "y"
@@ -70,7 +73,10 @@ export const makeInputReader = () => {
       given += text
       return text
     },
-    /** The rest of the text, once the arguments are whole. Of arguments that are none, what they say is the text. */
+    /**
+     * The rest of the text, once the arguments are whole. Of arguments that are none, what they say is the
+     * text.
+     */
     end: (): string => {
       if (at === "inside") return carry + unread
       if (at === "behind") return carry

@@ -3,7 +3,8 @@ import { Schema } from "effect"
 import { failureReason } from "./failureReason.ts"
 
 /**
- * The expected failures, without HTTP: api/Failure maps each to a status and an envelope. No field holds the rejected value.
+ * The expected failures, without HTTP: api/Failure maps each to a status and an envelope. No field holds the
+ * rejected value.
  */
 
 // ---- authentication
@@ -73,7 +74,10 @@ export class ModelNotFound extends Schema.TaggedError<ModelNotFound>()("ModelNot
 
 /** A request has an image, and no model that it may use sees images. */
 export class NoVisionModel extends Schema.TaggedError<NoVisionModel>()("NoVisionModel", {
-  /** Where a model that sees images is missing: among all models, among those that the caller may use, or it is the named one. */
+  /**
+   * Where a model that sees images is missing: among all models, among those that the caller may use, or it
+   * is the named one.
+   */
   limit: Schema.Literals(["service", "permits", "model"])
 }) {}
 
@@ -260,14 +264,18 @@ export class ConversationBusy extends Schema.TaggedError<ConversationBusy>()("Co
   waitedSeconds: Schema.Int
 }) {}
 
-/** Another process acquired the lease of the conversation, or it was deleted, so this turn can't be stored. */
+/**
+ * Another process acquired the lease of the conversation, or it was deleted, so this turn can't be stored.
+ */
 export class TurnLeaseLost extends Schema.TaggedError<TurnLeaseLost>()("TurnLeaseLost", {
   isDeleted: Schema.optionalKey(Schema.Boolean)
 }) {}
 
 // ---- models
 
-/** The answer doesn't have the form that the client asked for, even after the model was asked to repair it. */
+/**
+ * The answer doesn't have the form that the client asked for, even after the model was asked to repair it.
+ */
 export class OutputMismatch extends Schema.TaggedError<OutputMismatch>()("OutputMismatch", {
   /** What of it doesn't match, without quoting it. */
   mismatch: Schema.String
@@ -277,7 +285,9 @@ export class OutputMismatch extends Schema.TaggedError<OutputMismatch>()("Output
 export class NoModelAvailable extends Schema.TaggedError<NoModelAvailable>()("NoModelAvailable", {
   /** For the log only. */
   detail: Schema.String,
-  /** Whether the provider refuses the key or the address of the settings, which only the operator can change. */
+  /**
+   * Whether the provider refuses the key or the address of the settings, which only the operator can change.
+   */
   isRefused: Schema.Boolean
 }) {}
 
@@ -321,7 +331,10 @@ export class ModelFailure extends Schema.TaggedError<ModelFailure>()("ModelFailu
   parameter: Schema.optionalKey(Schema.String),
   /** What the provider says of it, bounded, without keys. */
   sentence: Schema.optionalKey(Schema.String),
-  /** What the provider says of any failure, for the log only: bounded, without keys and quotations of the prompt. */
+  /**
+   * What the provider says of any failure, for the log only: bounded, without keys and quotations of the
+   * prompt.
+   */
   logSentence: Schema.optionalKey(Schema.String),
   /** What the operator has to check, for the log only. */
   advice: Schema.optionalKey(Schema.String),
@@ -344,7 +357,10 @@ export class UserExists extends Schema.TaggedError<UserExists>()("UserExists", {
 
 /** The actor's role doesn't permit to manage a user of that role, or to give it. */
 export class RoleForbids extends Schema.TaggedError<RoleForbids>()("RoleForbids", {
-  /** The field of the request: the user, the role that it is to get, a key or link of the user, a key for another user, or their organization. */
+  /**
+   * The field of the request: the user, the role that it is to get, a key or link of the user, a key for
+   * another user, or their organization.
+   */
   param: Schema.Literals(["email", "role", "id", "with_key", "organization"])
 }) {}
 
@@ -454,7 +470,9 @@ export class MetricsTokenRejected extends Schema.TaggedError<MetricsTokenRejecte
 
 // ---- the web application
 
-/** No session, or one that has ended, has expired or belongs to a disabled user: a client can't tell which. */
+/**
+ * No session, or one that has ended, has expired or belongs to a disabled user: a client can't tell which.
+ */
 export class SessionEnded extends Schema.TaggedError<SessionEnded>()("SessionEnded", {}) {}
 
 /** The address, the password or the account: a client can't tell which. */
@@ -479,7 +497,10 @@ export class WeakPassword extends Schema.TaggedError<WeakPassword>()("WeakPasswo
   message: Schema.String
 }) {}
 
-/** The request does not come from a page of this service, or its `Host` is a name that anybody could point here. */
+/**
+ * The request does not come from a page of this service, or its `Host` is a name that anybody could point
+ * here.
+ */
 export class ForeignRequest extends Schema.TaggedError<ForeignRequest>()("ForeignRequest", {
   /** Where the application is, if the settings say so. */
   publicUrl: Schema.NullOr(Schema.String)

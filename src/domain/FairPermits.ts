@@ -24,8 +24,9 @@ export interface Permits {
 }
 
 /**
- * Permits that keys share, such as users: at most `totalMax` are held at once, and at most `perKeyMax` by one key. Keys that
- * wait take turns, and the requests of one key are served in their order. See docs/decisions/fair-queues.md.
+ * Permits that keys share, such as users: at most `totalMax` are held at once, and at most `perKeyMax` by one
+ * key. Keys that wait take turns, and the requests of one key are served in their order. See
+ * docs/decisions/fair-queues.md.
  */
 export class FairPermits {
   private readonly totalMax: number
@@ -51,7 +52,10 @@ export class FairPermits {
     return this.queues.get(key) ?? { held: 0, waiting: 0 }
   }
 
-  /** Waits for permits and holds them until the scope closes; more than a key may have is as much as it may have. */
+  /**
+   * Waits for permits and holds them until the scope closes; more than a key may have is as much as it may
+   * have.
+   */
   acquire(key: string, wanted = 1): Effect.Effect<Permits, never, Scope.Scope> {
     return Effect.map(this.take(key, wanted, null), Option.getOrThrow)
   }

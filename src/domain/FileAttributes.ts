@@ -9,8 +9,8 @@ export type FileAttributes = typeof FileAttributes.Type
 export type AttributeValue = FileAttributes[string]
 
 /**
- * Which files a search is among. Values are equal only if they are of one type. `ne` and `nin` also hold of files without the
- * attribute, and the others hold of none of these.
+ * Which files a search is among. Values are equal only if they are of one type. `ne` and `nin` also hold of
+ * files without the attribute, and the others hold of none of these.
  */
 export type AttributeFilter =
   | { readonly type: "eq" | "ne"; readonly key: string; readonly value: AttributeValue }

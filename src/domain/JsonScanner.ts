@@ -2,8 +2,8 @@ import { Effect } from "effect"
 import { mayGiveWay } from "./ProcessorTurns.ts"
 
 /**
- * Bounds of a JSON text from a client. Each is above what a request of 10,000 items has, or one of 128 tools with 100 parameters each.
- * A string may be as long as the text.
+ * Bounds of a JSON text from a client. Each is above what a request of 10,000 items has, or one of 128 tools
+ * with 100 parameters each. A string may be as long as the text.
  */
 export interface JsonBounds {
   /** Levels of nested objects and lists. */
@@ -14,7 +14,10 @@ export interface JsonBounds {
   readonly entriesMax: number
   /** Fields and entries of all objects and lists. */
   readonly valuesMax: number
-  /** Different names of fields, each of which the parser keeps. They are told apart by a hash, so that a few more may pass. */
+  /**
+   * Different names of fields, each of which the parser keeps. They are told apart by a hash, so that a few
+   * more may pass.
+   */
   readonly namesMax: number
   /** UTF-8 bytes of the name of a field. */
   readonly nameBytesMax: number
@@ -76,8 +79,8 @@ interface Level {
 }
 
 /**
- * Counts what a JSON text holds while its bytes arrive, with a few numbers for each open object and list. Text that is no JSON is left to
- * the parser.
+ * Counts what a JSON text holds while its bytes arrive, with a few numbers for each open object and list.
+ * Text that is no JSON is left to the parser.
  */
 export class JsonScanner {
   private readonly bounds: JsonBounds

@@ -43,9 +43,13 @@ export const DeclaredModel = Schema.Struct({
   tools: Schema.Boolean,
   /** Whether the model sees images. */
   vision: Schema.optionalKey(Schema.Boolean),
-  /** Whether its server makes an answer obey a JSON Schema; of others, the service checks the answer itself. */
+  /**
+   * Whether its server makes an answer obey a JSON Schema; of others, the service checks the answer itself.
+   */
   structuredOutput: Schema.optionalKey(Schema.Boolean),
-  /** Quality relative to the other models, 0 to 1: the model is eligible for requests up to this difficulty. */
+  /**
+   * Quality relative to the other models, 0 to 1: the model is eligible for requests up to this difficulty.
+   */
   quality: Share,
   /** Cost relative to the other models, 0 to 1. */
   cost: Share,
@@ -67,8 +71,8 @@ export const providerStates = ["ok", "unknown", "failing", "open"] as const
 export const ProviderHealth = Schema.Struct({
   provider: Schema.String,
   /**
-   * `unknown`: no recent request. `failing`: the last request failed, or the list of models can't be read. `open`: the circuit is
-   * open, so other models are asked first.
+   * `unknown`: no recent request. `failing`: the last request failed, or the list of models can't be read.
+   * `open`: the circuit is open, so other models are asked first.
    */
   state: Schema.Literals(providerStates),
   /** Requests that run now, and those that wait for a permit. */
@@ -93,15 +97,18 @@ export const learnableParts = [
   "reasoning_summary"
 ] as const
 
-/** A part of the service's own that the server of a model refused, and that requests leave out until it is tried again. */
+/**
+ * A part of the service's own that the server of a model refused, and that requests leave out until it is
+ * tried again.
+ */
 const LearnedPart = Schema.Struct({
   /**
-   * `tools`: the service's own tools aren't offered. `token_parameter`: the bound on the answer has its other name.
-   * `stream_options`: the server isn't asked to count the tokens of a stream. `prompt_cache_key`: the key for requests that
-   * begin alike isn't sent. `cache_control`: the marks of what may be cached aren't sent.
-   * `thinking_controls`: it isn't asked for the text of what the model thinks, nor to drop what is no longer valid of it.
-   * `encrypted_reasoning`: it isn't asked for what the model thinks in the form that goes back to it. `reasoning_summary`: it isn't
-   * asked to sum that up.
+   * `tools`: the service's own tools aren't offered. `token_parameter`: the bound on the answer has its other
+   * name. `stream_options`: the server isn't asked to count the tokens of a stream. `prompt_cache_key`: the
+   * key for requests that begin alike isn't sent. `cache_control`: the marks of what may be cached aren't
+   * sent. `thinking_controls`: it isn't asked for the text of what the model thinks, nor to drop what is no
+   * longer valid of it. `encrypted_reasoning`: it isn't asked for what the model thinks in the form that goes
+   * back to it. `reasoning_summary`: it isn't asked to sum that up.
    */
   part: Schema.Literals(learnableParts),
   /** What the server said, bounded, without keys. */
@@ -128,7 +135,10 @@ export const learnedText = ({ part, seconds, sentence }: LearnedPart): string =>
 
 /** The health of a model by its recent requests; no request is sent to find out. */
 export const ModelHealth = Schema.Struct({
-  /** The circuit of its server is open, its server asked for a pause, or it failed often and another request is the probe. */
+  /**
+   * The circuit of its server is open, its server asked for a pause, or it failed often and another request
+   * is the probe.
+   */
   coolingDown: Schema.Boolean,
   /** The recent average time to the first output; null without recent requests. */
   firstOutputSeconds: Schema.NullOr(Schema.Finite),

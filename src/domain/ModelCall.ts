@@ -40,7 +40,10 @@ export type Opaque = typeof Opaque.Type
 
 const clientsOrigin = "client "
 
-/** The origin of what a client says that a model thought. Nobody can check it: it goes to that model only, where it is demanded. */
+/**
+ * The origin of what a client says that a model thought. Nobody can check it: it goes to that model only,
+ * where it is demanded.
+ */
 export const saidByClient = (model: string): string => clientsOrigin + model
 
 export const isSaidByClient = ({ origin }: Opaque): boolean => origin.startsWith(clientsOrigin)
@@ -109,7 +112,10 @@ export interface ToolSpec {
   readonly strict?: boolean
   /** The field of a client's request that has the parameters. Absent of the service's own tools. */
   readonly param?: string
-  /** Of a tool whose input is a text: how a server that knows such tools is told of it. For others the text is the argument `input`. */
+  /**
+   * Of a tool whose input is a text: how a server that knows such tools is told of it. For others the text is
+   * the argument `input`.
+   */
   readonly text?: TextInput
 }
 
@@ -183,16 +189,22 @@ export interface ModelRequest {
   readonly options?: AnswerOptions
   /** Whether the last messages may be results of the service's own tools, called in the round before. */
   readonly followsOwnCalls?: boolean
-  /** The same for requests of one user that begin alike, such as those of a conversation. No protocol sends it: a hash stands for it. */
+  /**
+   * The same for requests of one user that begin alike, such as those of a conversation. No protocol sends
+   * it: a hash stands for it.
+   */
   readonly cacheScope?: string
-  /** The passages that one of the messages quotes, best first, for the demo model. Absent without a search; no protocol sends them. */
+  /**
+   * The passages that one of the messages quotes, best first, for the demo model. Absent without a search; no
+   * protocol sends them.
+   */
   readonly passages?: ReadonlyArray<NumberedPassage>
 }
 
 export interface CallOptions {
   /**
-   * Whether another model could answer now. Then the timeouts are shorter, until the first output. False once the client knows the
-   * model.
+   * Whether another model could answer now. Then the timeouts are shorter, until the first output. False once
+   * the client knows the model.
    */
   readonly hasFallback: () => boolean
   /** The key for fair queues: waiting users take turns. */
@@ -231,8 +243,9 @@ export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter"
 export type EndReason = FinishReason | "token_limit"
 
 /**
- * A stream has any number of parts, then exactly one `finish`; one that ends without it has failed. `reasoning_text` is a piece of
- * what the model thinks, and `reasoning` the whole of it, before what it led to. What is thought behind the first call stands in the calls.
+ * A stream has any number of parts, then exactly one `finish`; one that ends without it has failed.
+ * `reasoning_text` is a piece of what the model thinks, and `reasoning` the whole of it, before what it led
+ * to. What is thought behind the first call stands in the calls.
  */
 export type ModelPart =
   | {
@@ -250,8 +263,8 @@ export type ModelPart =
   | ModelFinish
 
 /**
- * A piece of the arguments of a call, which follows whole as a `tool_call` if the model ends it. Pieces of one call stand together: all
- * calls before it have come whole.
+ * A piece of the arguments of a call, which follows whole as a `tool_call` if the model ends it. Pieces of
+ * one call stand together: all calls before it have come whole.
  */
 export interface CallText {
   readonly type: "call_text"

@@ -3,7 +3,9 @@ import { Clock, Context, Effect } from "effect"
 /** The one that every context without another has. */
 const realClock = Context.get(Context.empty(), Clock.Clock)
 
-/** Runs an effect by the real clock, also under a TestClock: for servers and processes outside of the test. */
+/**
+ * Runs an effect by the real clock, also under a TestClock: for servers and processes outside of the test.
+ */
 export const inRealTime = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.withFiber((fiber) =>
     fiber.getRef(Clock.Clock) === realClock ? self : Effect.provideService(self, Clock.Clock, realClock)

@@ -3,8 +3,9 @@ import { tokensMax } from "./Allowance.ts"
 import { toolNames } from "./ModelCall.ts"
 
 /**
- * What a plan or a license can permit. `responses`: to send messages; `projects`: to use projects, and name one in a request;
- * `create_projects`: to create projects; `files`: to upload files and refer to them in a request. Users may always list, read and delete their own files.
+ * What a plan or a license can permit. `responses`: to send messages; `projects`: to use projects, and name
+ * one in a request; `create_projects`: to create projects; `files`: to upload files and refer to them in a
+ * request. Users may always list, read and delete their own files.
  */
 export const operationNames = ["responses", "projects", "create_projects", "files"] as const
 export const Operation = Schema.Literals(operationNames)

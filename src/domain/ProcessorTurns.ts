@@ -6,7 +6,9 @@ export const sliceMillis = 2
 export const slicesMillis = 8
 /** After so many milliseconds, half of the time that a user has spent is forgotten. */
 const halfLifeMillis = 1_000
-/** Who has used up a slice rests for so many times as long as the operations took, while others are active. */
+/**
+ * Who has used up a slice rests for so many times as long as the operations took, while others are active.
+ */
 const restFactor = 2
 const restMillisMax = 250
 /** A user is active for so many milliseconds after an operation. */
@@ -43,9 +45,10 @@ interface Share {
 }
 
 /**
- * Divides the event loop among users by the processor time that their fibers take. A fiber whose user has used up the slice of a turn
- * goes on in a later turn, after sockets, timers and the fibers of other users, and after a rest where there are other users: what is
- * short then has most of the time, however long single operations take. See docs/decisions/processor-turns.md.
+ * Divides the event loop among users by the processor time that their fibers take. A fiber whose user has
+ * used up the slice of a turn goes on in a later turn, after sockets, timers and the fibers of other users,
+ * and after a rest where there are other users: what is short then has most of the time, however long single
+ * operations take. See docs/decisions/processor-turns.md.
  */
 export class TurnQueue {
   private readonly loop: EventLoop
@@ -221,7 +224,10 @@ export const forEverybody = Effect.provideContext(everybody)
 /** Entries of a list that are worked on in one operation. */
 const entriesPerOperation = 50
 
-/** An operation that does nothing, before which the fiber of a long computation can give way. `Effect.void` is none: it is a value. */
+/**
+ * An operation that does nothing, before which the fiber of a long computation can give way. `Effect.void` is
+ * none: it is a value.
+ */
 export const mayGiveWay: Effect.Effect<void> = Effect.sync(() => undefined)
 
 /** Tells a loop over a long list that its fiber may give way before the entry at this index. */

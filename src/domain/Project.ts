@@ -13,7 +13,10 @@ export const ProjectName = AccountName.check(
   Schema.makeFilter((name) => !isId(name), { expected: projectNameExpected })
 )
 
-/** Members read, search and ask, and add files of their own; owners also change members, files and the name, and delete the project. */
+/**
+ * Members read, search and ask, and add files of their own; owners also change members, files and the name,
+ * and delete the project.
+ */
 export const ProjectRole = Schema.Literals(["owner", "member"])
 export type ProjectRole = typeof ProjectRole.Type
 

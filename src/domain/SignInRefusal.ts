@@ -1,6 +1,6 @@
 /**
- * Why a sign-in at the identity provider leads back to the sign-in page: the code in `?problem=` there, and the sentence that
- * the page shows for it. Nothing is imported, because the browser reads this too.
+ * Why a sign-in at the identity provider leads back to the sign-in page: the code in `?problem=` there, and
+ * the sentence that the page shows for it. Nothing is imported, because the browser reads this too.
  */
 export const signInRefusals = {
   not_configured: "This installation has no single sign-on. Sign in with your e-mail address and password.",

@@ -1,9 +1,10 @@
 import type { ImageDetail, ModelMessage } from "./ModelCall.ts"
 
 /**
- * The cost of characters in hundredths of a token: of the first in a run of one kind, and of each that follows. `units` are
- * hexadecimal ranges of UTF-16 code units. Fitted to the o200k vocabulary so that no kind of text is estimated below its real
- * count, which test/domain/Tokens.test.ts checks. A kind is its index in this list; the first ones have rules of their own below.
+ * The cost of characters in hundredths of a token: of the first in a run of one kind, and of each that
+ * follows. `units` are hexadecimal ranges of UTF-16 code units. Fitted to the o200k vocabulary so that no
+ * kind of text is estimated below its real count, which test/domain/Tokens.test.ts checks. A kind is its
+ * index in this list; the first ones have rules of their own below.
  */
 const kinds: ReadonlyArray<{ readonly first: number; readonly each: number; readonly units: string }> = [
   // Lower-case letters, capitals and accented letters of the Latin alphabet.
@@ -121,8 +122,8 @@ for (const [kind, first] of firstOfKind.entries()) {
 }
 
 /**
- * Continues a tally to the end of the text or to `hundredthsMax`. It runs over every delta of every answer and every character of
- * every file: a few look-ups for each character, and no allocation but the result.
+ * Continues a tally to the end of the text or to `hundredthsMax`. It runs over every delta of every answer
+ * and every character of every file: a few look-ups for each character, and no allocation but the result.
  */
 const advance = (text: string, before: TokenTally, hundredthsMax: number) => {
   let { hundredths, last, run } = before
@@ -155,12 +156,15 @@ export const tally = (text: string, before: TokenTally = noText): TokenTally =>
 export const tokensOf = ({ hundredths }: TokenTally): number => Math.ceil(hundredths / 100)
 
 /**
- * A cheap estimate of the tokens of a text. It may be up to twice the real count but not below it, because it decides what fits
- * into a context window; it is never billed if a provider or a tokenizer has counted.
+ * A cheap estimate of the tokens of a text. It may be up to twice the real count but not below it, because it
+ * decides what fits into a context window; it is never billed if a provider or a tokenizer has counted.
  */
 export const estimateTokens = (text: string): number => tokensOf(tally(text))
 
-/** The longest beginning of a text whose estimate, with the text `before` it, is at most `tokensMax`; never half a surrogate pair. */
+/**
+ * The longest beginning of a text whose estimate, with the text `before` it, is at most `tokensMax`; never
+ * half a surrogate pair.
+ */
 export const beginningWithin = (text: string, tokensMax: number, before: TokenTally = noText): string => {
   const { end } = advance(text, before, tokensMax * 100)
   const kept = text.slice(0, end)
@@ -171,8 +175,9 @@ export const beginningWithin = (text: string, tokensMax: number, before: TokenTa
 export const estimateMessageTokens = (text: string): number => estimateTokens(text) + messageOverheadTokens
 
 /**
- * Tokens of an image, on the safe side: models of OpenAI take up to about 1,500, those that count patches up to about 3,800, and
- * those of Anthropic up to 1,600, or 4,800 where they see high resolutions. Not all know a low detail.
+ * Tokens of an image, on the safe side: models of OpenAI take up to about 1,500, those that count patches up
+ * to about 3,800, and those of Anthropic up to 1,600, or 4,800 where they see high resolutions. Not all know
+ * a low detail.
  */
 const tokensByDetail: Readonly<Record<ImageDetail, number>> = { low: 1_600, auto: 4_800, high: 4_800 }
 

@@ -4,8 +4,8 @@ import { Predicate } from "effect"
 const depthMax = 6
 
 /**
- * What went wrong, in words: the messages of an error and of what caused it, from the outside in. Codes of the system, such as
- * ECONNREFUSED, are named.
+ * What went wrong, in words: the messages of an error and of what caused it, from the outside in. Codes of
+ * the system, such as ECONNREFUSED, are named.
  */
 export const failureReason = (error: unknown): string => {
   const parts: Array<string> = []

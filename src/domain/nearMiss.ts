@@ -20,7 +20,10 @@ const editsBetween = (one: string, other: string): number => {
 
 const bare = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]/g, "")
 
-/** The known name that `name` most likely misspells, such as `conversaton_id` or `maxOutputTokens`; null for none. */
+/**
+ * The known name that `name` most likely misspells, such as `conversaton_id` or `maxOutputTokens`; null for
+ * none.
+ */
 export const nearMiss = (name: string, known: ReadonlyArray<string>): string | null => {
   if (name.length > nameCharactersMax) return null
   const given = bare(name)

@@ -51,8 +51,9 @@ export interface UserErasure {
 }
 
 /**
- * Deletes users, organizations and projects. What is deleted has gone for everybody at once, in one transaction with its entry in the
- * audit log; what it holds is erased after that, in small steps that any process resumes.
+ * Deletes users, organizations and projects. What is deleted has gone for everybody at once, in one
+ * transaction with its entry in the audit log; what it holds is erased after that, in small steps that any
+ * process resumes.
  */
 export class Erasure extends Context.Service<
   Erasure,
@@ -73,8 +74,8 @@ export class Erasure extends Context.Service<
     /** A user's files, and the projects that have some of them or no other owner: the deletion affects others by these. */
     readonly holdings: (email: string) => Effect.Effect<UserHoldings, UserNotFound | DatabaseUnavailable>
     /**
-     * With its contents: its projects, and its users with all they have, one after the other. If that breaks off, what was deleted
-     * stays deleted, and the organization is there until it is deleted again.
+     * With its contents: its projects, and its users with all they have, one after the other. If that breaks
+     * off, what was deleted stays deleted, and the organization is there until it is deleted again.
      */
     readonly deleteOrganization: (
       name: string,
@@ -241,7 +242,10 @@ const makeSteps = Effect.gen(function* () {
   return { eraseUser, eraseProject }
 })
 
-/** Runs an effect to its end, whatever becomes of the request that waits for it; none when it takes longer than the wait. */
+/**
+ * Runs an effect to its end, whatever becomes of the request that waits for it; none when it takes longer
+ * than the wait.
+ */
 const makeBackground = Effect.gen(function* () {
   const scope: Scope.Scope = yield* Effect.scope
   return <A, E>(effect: Effect.Effect<A, E>) =>

@@ -47,8 +47,8 @@ export class UserExport extends Context.Service<
   UserExport,
   {
     /**
-     * A ZIP archive with JSON and the user's files, read while it is written: changes meanwhile may be in it or not. The audit log has
-     * that it was asked for.
+     * A ZIP archive with JSON and the user's files, read while it is written: changes meanwhile may be in it
+     * or not. The audit log has that it was asked for.
      */
     readonly export: (email: string) => Effect.Effect<ExportedUser, UserNotFound | DatabaseUnavailable>
   }

@@ -156,15 +156,19 @@ const endSpan = (span: Tracer.Span, { entry, status }: Access, outcome: Outcome)
   })
 
 /**
- * Whether to sample a trace that another service began. The id decides, so that all services with the same share sample the same
- * traces; a trace that its origin doesn't sample never is. Source: OpenTelemetry, trace SDK, TraceIdRatioBased.
+ * Whether to sample a trace that another service began. The id decides, so that all services with the same
+ * share sample the same traces; a trace that its origin doesn't sample never is. Source: OpenTelemetry, trace
+ * SDK, TraceIdRatioBased.
  */
 export const isSampled = (
   { sampled, traceId }: Pick<Tracer.AnySpan, "sampled" | "traceId">,
   share: number
 ): boolean => sampled && Number.parseInt(traceId.slice(-shareDigits), 16) / 16 ** shareDigits < share
 
-/** Writes one log line for each request when it has ended, updates the metrics, and traces a share of the requests. */
+/**
+ * Writes one log line for each request when it has ended, updates the metrics, and traces a share of the
+ * requests.
+ */
 export const makeAccessLog = Effect.gen(function* () {
   const { accessLog, otlpEndpoint, otlpSignals, traceShare } = (yield* AppConfig).observability
   const clientAddress = yield* ClientAddress
@@ -226,7 +230,10 @@ export const makeAccessLog = Effect.gen(function* () {
     return access
   })
 
-  /** Runs an effect for the request: it can fill the entry, its log lines have the request's id, and it may be traced. */
+  /**
+   * Runs an effect for the request: it can fill the entry, its log lines have the request's id, and it may be
+   * traced.
+   */
   const within =
     ({ entry, requestId, span }: Access) =>
     <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {

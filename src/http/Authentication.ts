@@ -62,7 +62,8 @@ const makeAdmit = Effect.gen(function* () {
     const entry = yield* CurrentAccess
     if (entry !== null) entry.caller = caller
     const { requestsPerMinute } = caller.keyLimits
-    // Before the bounds of the user, so that what the key may not send takes nothing from the user's other keys.
+    // Before the bounds of the user, so that what the key may not send takes nothing from the user's other
+    // keys.
     if (requestsPerMinute !== null) yield* rates.admit(caller.keyId, requestsPerMinute)
     const admitted = bounds.admit(caller.userId)
     yield* isConnection ? Effect.scoped(admitted) : admitted
@@ -97,7 +98,8 @@ export const AuthenticationLayer = Layer.effect(
           onFailure: (error) => Effect.succeed(respondTo(error)),
           onSuccess: (caller) => {
             const handled = Effect.provideService(httpEffect, CurrentUser, caller)
-            // A wait between the upgrade of a connection and the first listener would lose its messages. Each of them has its turn.
+            // A wait between the upgrade of a connection and the first listener would lose its messages. Each
+            // of them has its turn.
             return isConnection ? handled : inTurns(caller.userId)(handled)
           }
         })
@@ -124,8 +126,8 @@ export const DocumentAccessLayer = Layer.effect(
 ).pipe(Layer.provide(UserBounds.layer))
 
 /**
- * The key in `x-api-key`; null where `Authorization` counts. A client that sends both may have a key of another service in one of
- * them: the key of this service counts.
+ * The key in `x-api-key`; null where `Authorization` counts. A client that sends both may have a key of
+ * another service in one of them: the key of this service counts.
  */
 const otherKey = ({ headers }: HttpServerRequest.HttpServerRequest): string | null => {
   const key = headers["x-api-key"]

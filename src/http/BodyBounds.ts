@@ -50,7 +50,10 @@ const announcedBytes = ({ headers }: HttpServerRequest.HttpServerRequest, bodyBy
   return headers["transfer-encoding"] === undefined ? 0 : bodyBytesMax
 }
 
-/** Waits for room for the body. Requests of the operator are not limited. Returns a function that releases what is not needed. */
+/**
+ * Waits for room for the body. Requests of the operator are not limited. Returns a function that releases
+ * what is not needed.
+ */
 const reserveRoom = Effect.fnUntraced(function* (
   bounds: UserBounds["Service"],
   request: HttpServerRequest.HttpServerRequest,
@@ -110,7 +113,10 @@ const readWithin = Effect.fnUntraced(function* (
   return withText(request, body.text)
 })
 
-/** Refuses bodies that are encoded, too large, too slow, cut off, beyond the bounds of JSON, or too much beside the user's other requests. */
+/**
+ * Refuses bodies that are encoded, too large, too slow, cut off, beyond the bounds of JSON, or too much
+ * beside the user's other requests.
+ */
 export const BodyBoundsLayer = Layer.effect(
   BoundedBody,
   Effect.gen(function* () {

@@ -6,7 +6,10 @@ import { type Excess, JsonScanner } from "../domain/JsonScanner.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-/** The text of a body, or why there is none: longer than allowed, beyond a bound of JSON, no UTF-8, not whole in time, or cut off. */
+/**
+ * The text of a body, or why there is none: longer than allowed, beyond a bound of JSON, no UTF-8, not whole
+ * in time, or cut off.
+ */
 export type BodyText = { readonly text: string } | Excess | "too_large" | "not_utf8" | "late" | "cut"
 
 const utf8 = new TextDecoder("utf-8", { fatal: true })
@@ -32,8 +35,8 @@ const arrival = (source: IncomingMessage): Effect.Effect<void> =>
   })
 
 /**
- * Reads a body whole, a piece in each operation: reading takes its turns like all that the user's fibers do, and the socket isn't read
- * meanwhile (docs/decisions/processor-turns.md).
+ * Reads a body whole, a piece in each operation: reading takes its turns like all that the user's fibers do,
+ * and the socket isn't read meanwhile (docs/decisions/processor-turns.md).
  */
 const read = (source: IncomingMessage, bytesMax: number): Effect.Effect<BodyText> => {
   const pieces: Array<Buffer> = []
@@ -63,7 +66,8 @@ export const readBodyText = (request: Request, bytesMax: number, seconds: number
     const { source } = request
     if (!(source instanceof IncomingMessage))
       return Effect.die(new Error("A request of another server than Node's can't be read."))
-    // Other expectations are refused before; clients of HTTP/1.0 know no such answer. Source: RFC 9110, section 10.1.1.
+    // Other expectations are refused before; clients of HTTP/1.0 know no such answer. Source: RFC 9110,
+    // section 10.1.1.
     if (request.headers["expect"] !== undefined && source.httpVersion === "1.1")
       toServerResponse(request).writeContinue()
     return read(source, bytesMax).pipe(

@@ -2,8 +2,9 @@ import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { pathOf } from "./Routes.ts"
 
 /**
- * Which web pages of other origins may use the interfaces that a key opens. Cookies never count there, so credentials are never
- * allowed. `/console` and `/admin` are for no page of another origin. Source: Fetch, CORS protocol.
+ * Which web pages of other origins may use the interfaces that a key opens. Cookies never count there, so
+ * credentials are never allowed. `/console` and `/admin` are for no page of another origin. Source: Fetch,
+ * CORS protocol.
  */
 
 const sharedPath = /^\/((openai|anthropic)\/)?v1(\/|$)/i

@@ -9,7 +9,10 @@ export interface ByteRange {
   readonly end: number
 }
 
-/** What a request asks for: `beyond` is a range after the end of the file, and `other` another file than this one. */
+/**
+ * What a request asks for: `beyond` is a range after the end of the file, and `other` another file than this
+ * one.
+ */
 export type Wanted =
   | { readonly kind: "whole" }
   | { readonly kind: "part"; readonly range: ByteRange }

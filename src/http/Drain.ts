@@ -13,14 +13,18 @@ export const closeSeconds = 2
 const idleCheckSeconds = 1
 
 /**
- * Graceful shutdown in three steps. While the process drains, `/readyz` reports 503 and requests are served as before, so that proxies
- * have time to choose other processes. Then the listener and idle connections close. Requests on open connections may finish within the
- * grace period; what is left of them then ends with an error.
+ * Graceful shutdown in three steps. While the process drains, `/readyz` reports 503 and requests are served
+ * as before, so that proxies have time to choose other processes. Then the listener and idle connections
+ * close. Requests on open connections may finish within the grace period; what is left of them then ends with
+ * an error.
  */
 export class Drain extends Context.Service<
   Drain,
   {
-    /** Whether the process is about to end: it reports to be not ready, and each response closes its connection. */
+    /**
+     * Whether the process is about to end: it reports to be not ready, and each response closes its
+     * connection.
+     */
     readonly isDraining: Effect.Effect<boolean>
     /** Whether no more connections are accepted. */
     readonly isClosed: Effect.Effect<boolean>
@@ -31,8 +35,8 @@ export class Drain extends Context.Service<
     /** Adds a server whose listener and connections the shutdown closes. */
     readonly closes: (server: Server) => Effect.Effect<void>
     /**
-     * Completes when no request and no connection is left, or soon after the grace period. `atOnce` closes the listener without the
-     * wait for proxies.
+     * Completes when no request and no connection is left, or soon after the grace period. `atOnce` closes
+     * the listener without the wait for proxies.
      */
     readonly shutdown: (options: { readonly atOnce: boolean }) => Effect.Effect<void>
   }
@@ -59,7 +63,9 @@ export class Drain extends Context.Service<
         )
       })
 
-      /** A connection may have been accepted just before, and its request arrive when no other one is left. */
+      /**
+       * A connection may have been accepted just before, and its request arrive when no other one is left.
+       */
       const finish = (closing: Fiber.Fiber<unknown>) =>
         idle.await.pipe(
           Effect.andThen(Effect.timeoutOption(Fiber.await(closing), Duration.seconds(closeSeconds))),
@@ -98,7 +104,8 @@ export class Drain extends Context.Service<
 
 /** Completes when the last connection has ended. */
 const closeServer = (server: Server): Effect.Effect<void> => {
-  // Before it continues, Node accepts what has connected: the operating system resets the rest with the listener.
+  // Before it continues, Node accepts what has connected: the operating system resets the rest with the
+  // listener.
   const close = Effect.andThen(
     Effect.yieldNow,
     Effect.callback<void>((resume) => void server.close(() => resume(Effect.void)))

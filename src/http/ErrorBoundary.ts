@@ -50,7 +50,10 @@ export const logFailure = (error: Failure.Expected): Effect.Effect<void> => {
   )
 }
 
-/** Turns an expected failure into its response, in the words of an interface, and logs it where `logFailure` does. */
+/**
+ * Turns an expected failure into its response, in the words of an interface, and logs it where `logFailure`
+ * does.
+ */
 export const envelopedAs =
   (worded: (error: ErrorBody, cause: Failure.Expected) => ErrorBody) =>
   <A, E extends Failure.Expected, R>(
@@ -90,7 +93,9 @@ const detailOf = (error: Failure.Expected): Record<string, unknown> => {
   }
 }
 
-/** Turns a schema failure of the request into a 400 that names the field; one of our own response is a defect. */
+/**
+ * Turns a schema failure of the request into a 400 that names the field; one of our own response is a defect.
+ */
 export const EnvelopeLayer = Layer.succeed(Envelope, (httpEffect, { endpoint }) =>
   Effect.catch(namingIgnoredQuery(httpEffect, endpoint), (error: unknown) => {
     if (!HttpApiError.HttpApiSchemaError.is(error)) return Effect.die(error)
@@ -181,8 +186,8 @@ const isJson = ({ headers }: HttpServerResponse.HttpServerResponse): boolean =>
 const metricsRoute = route("GET", "/metrics")
 
 /**
- * Around every request: gives it an id, refuses it while the process shuts down, turns every failure into the envelope, and says which
- * pages of other origins may read the response.
+ * Around every request: gives it an id, refuses it while the process shuts down, turns every failure into the
+ * envelope, and says which pages of other origins may read the response.
  */
 export const layer = (declared: ReadonlyArray<Route>) =>
   HttpRouter.middleware(
@@ -248,7 +253,10 @@ export const layer = (declared: ReadonlyArray<Route>) =>
     { global: true }
   )
 
-/** Whether a part of the body is still to come. It is not read, and a slow client could keep the connection open by it. */
+/**
+ * Whether a part of the body is still to come. It is not read, and a slow client could keep the connection
+ * open by it.
+ */
 const isUnread = (request: HttpServerRequest.HttpServerRequest): boolean =>
   (request.headers["content-length"] !== undefined || request.headers["transfer-encoding"] !== undefined) &&
   Predicate.hasProperty(request.source, "complete") &&

@@ -69,7 +69,10 @@ const upload = Effect.fnUntraced(
   (effect) => Effect.scoped(effect)
 )
 
-/** What answers the endpoints of files, in every profile: only the form of the ids differs, which the contract knows. */
+/**
+ * What answers the endpoints of files, in every profile: only the form of the ids differs, which the contract
+ * knows.
+ */
 export const makeFilesHandlers = Effect.gen(function* () {
   const store = yield* FileStore
   const services = yield* Effect.context<FileStore | Policy | Drain | AppConfig>()

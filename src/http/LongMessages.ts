@@ -3,12 +3,16 @@ import { Effect } from "effect"
 import type { HttpServerRequest } from "effect/http"
 
 /**
- * Bytes of a WebSocket message that are received before there is room for it. More than short messages and one read of the socket
- * can have together, so that a message is long where so many bytes came since the one before.
+ * Bytes of a WebSocket message that are received before there is room for it. More than short messages and
+ * one read of the socket can have together, so that a message is long where so many bytes came since the one
+ * before.
  */
 export const unreservedBytesMax = 262_144
 
-/** Stops reading the connection of a request within each long message, which is told to `onLong`, until the rest is admitted. */
+/**
+ * Stops reading the connection of a request within each long message, which is told to `onLong`, until the
+ * rest is admitted.
+ */
 export const watchLongMessages = (request: HttpServerRequest.HttpServerRequest, onLong: () => void) =>
   Effect.gen(function* () {
     const { socket } = toIncomingMessage(request)

@@ -95,7 +95,9 @@ const metricsResponse = (text: string): HttpServerResponse.HttpServerResponse =>
     headers: { "cache-control": "no-store" }
   })
 
-/** The metrics on the service's own port, by a token; there is no such route if the settings have no token. */
+/**
+ * The metrics on the service's own port, by a token; there is no such route if the settings have no token.
+ */
 export const MetricsRoute = HttpRouter.use((router) =>
   Effect.gen(function* () {
     const { metricsToken } = (yield* AppConfig).observability

@@ -21,7 +21,10 @@ const decodeAny = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct
 
 export const isOfMessages = (path: string): boolean => /^\/anthropic([/?]|$)/i.test(path)
 
-/** The same response, with null for the field of an error that has none: `/v1` says "", and OpenAI's interface null. */
+/**
+ * The same response, with null for the field of an error that has none: `/v1` says "", and OpenAI's interface
+ * null.
+ */
 const withNullParam = (
   path: string,
   response: HttpServerResponse.HttpServerResponse
@@ -35,7 +38,10 @@ const withNullParam = (
   })
 }
 
-/** The same response as clients of Anthropic read it: with the envelope of their errors, and the header that names a request. */
+/**
+ * The same response as clients of Anthropic read it: with the envelope of their errors, and the header that
+ * names a request.
+ */
 const asMessages = (requestId: string, response: HttpServerResponse.HttpServerResponse) => {
   const { body, status } = response
   const named = HttpServerResponse.setHeader(response, "request-id", requestId)

@@ -70,7 +70,9 @@ interface NewFile {
   readonly payload: { readonly file_id: FileId }
 }
 
-/** Who the caller is, what the plan permits, and the proof of a membership: what every request begins with. */
+/**
+ * Who the caller is, what the plan permits, and the proof of a membership: what every request begins with.
+ */
 export const makeEntry = Effect.gen(function* () {
   const policy = yield* Policy
 
@@ -94,7 +96,10 @@ export const makeEntry = Effect.gen(function* () {
   return { permitted, creator, member }
 })
 
-/** Answers with the envelope of a failure. With a key, the actor is the key's user; in the web application it is known already. */
+/**
+ * Answers with the envelope of a failure. With a key, the actor is the key's user; in the web application it
+ * is known already.
+ */
 export const makeAnswered = Effect.map(
   ClientAddress,
   (client) =>

@@ -7,7 +7,10 @@ import * as Refusal from "../api/Refusal.ts"
 import { respond } from "./ErrorBoundary.ts"
 import { verdictOf } from "./Preconditions.ts"
 
-/** The page talks to this service alone. Scalar sets styles from its script, and draws its icons from data URLs. */
+/**
+ * The page talks to this service alone. Scalar sets styles from its script, and draws its icons from data
+ * URLs.
+ */
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

@@ -32,8 +32,8 @@ export const namingIgnoredQuery = <E, R>(
 const hostPattern = /^(?:\[[0-9a-f:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})+)(?::\d{0,5})?$/i
 
 /**
- * Node takes the first of several. Another server on the way could take the last one, and would see another request. Two
- * `Authorization` headers are no valid key, which is 401.
+ * Node takes the first of several. Another server on the way could take the last one, and would see another
+ * request. Two `Authorization` headers are no valid key, which is 401.
  */
 const singleHeaders = new Map([
   ["host", "Host"],

@@ -12,8 +12,9 @@ import { enveloped } from "./ErrorBoundary.ts"
 import { makeWriting, EventStreams } from "./Sse.ts"
 
 /**
- * A product of the AI SDK, such as `ai-sdk/openai/4.0.1` or `ai-sdk-provider-utils/5.0.81`. The SDK omits `stream` when it wants JSON, and accepts anything. Comments name no
- * product. Source: RFC 9110, section 10.1.5.
+ * A product of the AI SDK, such as `ai-sdk/openai/4.0.1` or `ai-sdk-provider-utils/5.0.81`. The SDK omits
+ * `stream` when it wants JSON, and accepts anything. Comments name no product. Source: RFC 9110, section
+ * 10.1.5.
  */
 const aiSdkProduct = /(?:^|\s)ai-sdk[\w-]*\//
 const agentComment = /\([^()]*\)/g
@@ -22,8 +23,8 @@ const isAiSdk = (agent: string | undefined): boolean =>
   agent !== undefined && agent.includes("ai-sdk") && aiSdkProduct.test(agent.replace(agentComment, " "))
 
 /**
- * The body decides. Without `stream` in it, events are the default, except for a client that accepts only JSON or is known to
- * expect JSON. Source: wire contract, section 1.
+ * The body decides. Without `stream` in it, events are the default, except for a client that accepts only
+ * JSON or is known to expect JSON. Source: wire contract, section 1.
  */
 const wantsStream = (stream: boolean | null | undefined, headers: Headers.Headers): boolean => {
   if (stream != null) return stream
@@ -37,7 +38,10 @@ interface CreateRequest {
   readonly request: HttpServerRequest.HttpServerRequest
 }
 
-/** Creates a response for CurrentUser, and delivers it as the request asks: the one way to do so, of every interface. */
+/**
+ * Creates a response for CurrentUser, and delivers it as the request asks: the one way to do so, of every
+ * interface.
+ */
 export const makeCreateResponse = Effect.gen(function* () {
   const responses = yield* Responses
   const drain = yield* Drain

@@ -9,7 +9,10 @@ export const probes: ReadonlySet<string | null> = new Set([
   streamProbePath
 ])
 
-/** Where an identity provider sends browsers back to, below the address of the service; to be registered with the provider. */
+/**
+ * Where an identity provider sends browsers back to, below the address of the service; to be registered with
+ * the provider.
+ */
 export const identityCallbackPath = "/console/sign-in/oidc/callback"
 
 export interface Route {
@@ -60,8 +63,8 @@ export const makeTemplateOf = (routes: ReadonlyArray<Route>): ((path: string) =>
 const wrongBase = /^(?:\/(?:v1|openai|api)(?=\/))*/i
 
 /**
- * The path of the second profile that serves what a request to a path without a route most likely means; null if there is none, or
- * if `/v1` has such an endpoint too.
+ * The path of the second profile that serves what a request to a path without a route most likely means; null
+ * if there is none, or if `/v1` has such an endpoint too.
  */
 export const profilePathFor = (method: string, path: string, known: ReadonlyArray<Route>): string | null => {
   const rest = path.replace(wrongBase, "")

@@ -86,8 +86,8 @@ const refusalOf = (code: string, unread: boolean): Failure.Failure => {
 const isOfClient = (code: string): boolean => code.startsWith("HPE_") || code === "ERR_HTTP_REQUEST_TIMEOUT"
 
 /**
- * Whether the client would take a response written now for the one to the refused bytes: no response is half written, and no
- * earlier request still waits for its response.
+ * Whether the client would take a response written now for the one to the refused bytes: no response is half
+ * written, and no earlier request still waits for its response.
  */
 const isInTurn = (latest: Response | null): boolean => {
   if (latest === null || latest.writableFinished) return true
@@ -100,8 +100,8 @@ const over = (socket: Duplex, response: Response): Effect.Effect<void> =>
   Effect.raceFirst(closeOf(response), closeOf(socket))
 
 /**
- * Writes the response to the socket, because there is no response object, and closes the connection. An earlier response that is
- * under way is sent to its end before.
+ * Writes the response to the socket, because there is no response object, and closes the connection. An
+ * earlier response that is under way is sent to its end before.
  */
 const refuse = (socket: Duplex, latest: Response | null, code: string) =>
   Effect.gen(function* () {
@@ -126,12 +126,16 @@ const refuse = (socket: Duplex, latest: Response | null, code: string) =>
 const codeOf = (error: NodeJS.ErrnoException): string => error.code ?? ""
 
 /**
- * A server that answers with the envelope where Node would answer with a bare status line: between the opening of the port and
- * the first route, to bytes that are no request or arrive too slowly, and to an unknown `Expect`.
+ * A server that answers with the envelope where Node would answer with a bare status line: between the
+ * opening of the port and the first route, to bytes that are no request or arrive too slowly, and to an
+ * unknown `Expect`.
  */
 const makeNodeServer = Effect.fnUntraced(function* (options: ServerOptions) {
   const run = yield* FiberSet.makeRuntime()
-  /** The latest response of each connection; null once both it and its request are over, so that an idle connection keeps nothing of them. */
+  /**
+   * The latest response of each connection; null once both it and its request are over, so that an idle
+   * connection keeps nothing of them.
+   */
   const latest = new WeakMap<Duplex, Response | null>()
 
   class TrackedResponse<Request extends IncomingMessage> extends ServerResponse<Request> {

@@ -11,8 +11,9 @@ import { Drain } from "./Drain.ts"
 import { logFailure } from "./ErrorBoundary.ts"
 
 /**
- * Delivery as server-sent events. On `/v1` a frame is exactly `event: message`, one line of JSON, and a blank line, and is never split
- * between writes. Source: specification, Events, Wire format; wire contract, section 2.
+ * Delivery as server-sent events. On `/v1` a frame is exactly `event: message`, one line of JSON, and a blank
+ * line, and is never split between writes. Source: specification, Events, Wire format; wire contract,
+ * section 2.
  */
 
 // Some parsers take these for line ends; JSON may escape any character.
@@ -23,7 +24,10 @@ const escapeLineEnds = (json: string): string =>
     ? json.replace(allLineEnds, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`)
     : json
 
-/** Nearly all events are deltas. Their JSON is built by hand: a property test compares it with the schema's encoding. */
+/**
+ * Nearly all events are deltas. Their JSON is built by hand: a property test compares it with the schema's
+ * encoding.
+ */
 const dataOf = (event: EventBody, sequenceNumber: number, reasoning: ReasoningShown): string | null => {
   if (event.type === "response.output_text.delta")
     return (
@@ -81,7 +85,10 @@ export const makeWriting = (reasoning: ReasoningShown): Writing => {
 interface StreamOptions<Event> {
   readonly headers: Readonly<Record<string, string>>
   readonly writing: Writing<Event>
-  /** Run where the events don't come to their end, before the client hears of it; null where the client went away. */
+  /**
+   * Run where the events don't come to their end, before the client hears of it; null where the client went
+   * away.
+   */
   readonly broken?: (failed: Failure | null) => Effect.Effect<void>
 }
 
@@ -97,8 +104,9 @@ export class EventStreams extends Context.Service<
   EventStreams,
   {
     /**
-     * Streams the events as the body of a response: each array of them in one piece, and a comment after each silence. A failure
-     * becomes the terminal `error` event, also a defect and a shutdown of the process; the body itself never fails.
+     * Streams the events as the body of a response: each array of them in one piece, and a comment after each
+     * silence. A failure becomes the terminal `error` event, also a defect and a shutdown of the process; the
+     * body itself never fails.
      */
     readonly respond: <Event = EventBody>(
       events: Stream.Stream<Event, Expected>,
@@ -118,7 +126,8 @@ export class EventStreams extends Context.Service<
       ) {
         const access = yield* CurrentAccess
         const clock = yield* Clock.Clock
-        // The body is read where the context of the request's handler is gone: its trace, and what its log lines have.
+        // The body is read where the context of the request's handler is gone: its trace, and what its log
+        // lines have.
         const context = yield* Effect.context<never>()
 
         const write = Effect.fnUntraced(function* (pieces: Queue.Queue<Uint8Array, Cause.Done>) {

@@ -34,8 +34,8 @@ const progressOf = (socket: Socket, before: Progress | null, now: bigint): Progr
 }
 
 /**
- * Destroys connections whose client reads nothing for too long while bytes are queued for it. That interrupts the handler, as a
- * disconnect does. There is no cost per write.
+ * Destroys connections whose client reads nothing for too long while bytes are queued for it. That interrupts
+ * the handler, as a disconnect does. There is no cost per write.
  */
 export const watchConnections = Effect.fnUntraced(function* (server: Server, limits: ConnectionLimits) {
   const connections = new Map<Socket, Progress | null>()

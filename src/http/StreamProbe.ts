@@ -3,10 +3,14 @@ import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { ClientAddress } from "../auth/ClientAddress.ts"
 import { streamProbePath } from "./Routes.ts"
 
-/** The pause between the two parts of the stream. A proxy that holds events back passes them on without it. */
+/**
+ * The pause between the two parts of the stream. A proxy that holds events back passes them on without it.
+ */
 export const probeGapSeconds = 2
 
-/** What each of the two events says: how the request came here. It names no address, because anybody may ask. */
+/**
+ * What each of the two events says: how the request came here. It names no address, because anybody may ask.
+ */
 export const StreamPart = Schema.Struct({
   part: Schema.Int,
   /** Whether X-Forwarded-For came with it. */
@@ -20,8 +24,8 @@ const encode = Schema.encodeSync(Schema.fromJsonString(StreamPart))
 const utf8 = new TextEncoder()
 
 /**
- * Two events with a pause between them, for `parley doctor`: it reads them through the address that people use, to find out what a
- * reverse proxy does to streams and whether it says who its clients are.
+ * Two events with a pause between them, for `parley doctor`: it reads them through the address that people
+ * use, to find out what a reverse proxy does to streams and whether it says who its clients are.
  */
 export const StreamProbe = HttpRouter.use((router) =>
   Effect.gen(function* () {

@@ -29,7 +29,10 @@ export const SystemHandlers = HttpApiBuilder.group(
 
 const alive = HttpServerResponse.jsonUnsafe({ status: "ok" })
 
-/** What runs here, for whom asks before it has a key: the command line, a monitor, an operator with several processes. */
+/**
+ * What runs here, for whom asks before it has a key: the command line, a monitor, an operator with several
+ * processes.
+ */
 const Version = HttpRouter.add(
   "GET",
   "/version",
@@ -39,8 +42,8 @@ const Version = HttpRouter.add(
 const Healthz = HttpRouter.add("GET", "/healthz", alive)
 
 /**
- * Whether models answer, as far as earlier requests have shown. It doesn't make the process unready: no other process would do
- * better, and files and conversations are served anyway.
+ * Whether models answer, as far as earlier requests have shown. It doesn't make the process unready: no other
+ * process would do better, and files and conversations are served anyway.
  */
 const modelsState = (
   known: number,
@@ -51,7 +54,10 @@ const modelsState = (
   return providers.some(({ state }) => state === "unknown") ? "unknown" : "failing"
 }
 
-/** Ready: the database answers, the file store works, the disk has space, and the process is not shutting down. */
+/**
+ * Ready: the database answers, the file store works, the disk has space, and the process is not shutting
+ * down.
+ */
 const Readyz = HttpRouter.use((router) =>
   Effect.gen(function* () {
     const drain = yield* Drain

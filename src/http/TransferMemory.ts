@@ -1,8 +1,8 @@
 import { Stream } from "effect"
 
 /**
- * Bytes of all transfers between two collections of their buffers. After V8 has collected the whole heap on a busy machine, it does so
- * again as soon as little more than this has come; see docs/decisions/uploads.md.
+ * Bytes of all transfers between two collections of their buffers. After V8 has collected the whole heap on a
+ * busy machine, it does so again as soon as little more than this has come; see docs/decisions/uploads.md.
  */
 export const collectEveryBytes = 2 * 1024 * 1024
 
@@ -10,9 +10,10 @@ export const collectEveryBytes = 2 * 1024 * 1024
 const passed = { bytes: 0 }
 
 /**
- * The bytes of a long transfer, whose buffers are freed as it goes on. V8 sees only the small objects that stand for buffers: it
- * would free them too late, by full collections of the heap, which cost more than the transfer itself. A minor collection takes about
- * a millisecond. Node has it where it was started with `--expose-gc`, as by `npm start`.
+ * The bytes of a long transfer, whose buffers are freed as it goes on. V8 sees only the small objects that
+ * stand for buffers: it would free them too late, by full collections of the heap, which cost more than the
+ * transfer itself. A minor collection takes about a millisecond. Node has it where it was started with
+ * `--expose-gc`, as by `npm start`.
  */
 export const freed = <E, R>(bytes: Stream.Stream<Uint8Array, E, R>): Stream.Stream<Uint8Array, E, R> =>
   Stream.mapArray(bytes, (pieces) => {

@@ -23,7 +23,9 @@ const textBytesMax = purposeCharactersMax * 3
 const textParts = ["purpose", "expires_after", "expires_after[anchor]", "expires_after[seconds]"] as const
 type TextPart = (typeof textParts)[number]
 
-/** Decodes a quoted name as browsers and most libraries write it. Source: HTML, multipart form data, escaping. */
+/**
+ * Decodes a quoted name as browsers and most libraries write it. Source: HTML, multipart form data, escaping.
+ */
 const unquoted = (name: string): string =>
   name.replaceAll('\\"', '"').replace(/%(?:22|0D|0A)/gi, (escape) => decodeURIComponent(escape))
 
@@ -247,8 +249,9 @@ interface UploadLimits extends BodyTimeouts {
 }
 
 /**
- * Reads the body of an upload up to the first byte of the file. `bytes` streams the file; `about` then reads the rest of the body and
- * fails if it is invalid. Memory holds no more than `chunksAheadMax` chunks, and what the store takes.
+ * Reads the body of an upload up to the first byte of the file. `bytes` streams the file; `about` then reads
+ * the rest of the body and fails if it is invalid. Memory holds no more than `chunksAheadMax` chunks, and
+ * what the store takes.
  */
 export const readUpload = Effect.fnUntraced(function* (
   request: HttpServerRequest.HttpServerRequest,

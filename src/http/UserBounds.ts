@@ -13,18 +13,21 @@ const pacesMax = 10_000
 const nanosPerSecond = 1_000_000_000
 
 /**
- * Limits for the requests of one user, so that no user keeps the others waiting. A request beyond a limit waits for up to
- * `http.userWaitSeconds`, before its body is read, and is then refused.
+ * Limits for the requests of one user, so that no user keeps the others waiting. A request beyond a limit
+ * waits for up to `http.userWaitSeconds`, before its body is read, and is then refused.
  */
 export class UserBounds extends Context.Service<
   UserBounds,
   {
     /**
-     * Admits a request until the scope closes, by the rate of requests and by those under way at once. Its body counts for the
-     * same user.
+     * Admits a request until the scope closes, by the rate of requests and by those under way at once. Its
+     * body counts for the same user.
      */
     readonly admit: (user: string) => Effect.Effect<void, UserLimitReached, Scope.Scope>
-    /** Reserves room for a body of up to `bytesMax` until the scope closes. Reduce the permits if it is shorter. */
+    /**
+     * Reserves room for a body of up to `bytesMax` until the scope closes. Reduce the permits if it is
+     * shorter.
+     */
     readonly admitBody: (
       user: string,
       bytesMax: number
@@ -85,8 +88,8 @@ export class UserBounds extends Context.Service<
 }
 
 /**
- * A rate limit for each user: returns the seconds that the next request must wait. A request that must wait for longer than
- * `secondsMax` doesn't count, because it is refused. Source: the generic cell rate algorithm.
+ * A rate limit for each user: returns the seconds that the next request must wait. A request that must wait
+ * for longer than `secondsMax` doesn't count, because it is refused. Source: the generic cell rate algorithm.
  */
 export const makePace = (requestsPerMinute: number, secondsMax: number) => {
   const interval = 60 / requestsPerMinute

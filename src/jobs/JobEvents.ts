@@ -16,7 +16,9 @@ const readMillis = 500
 export const isEvent = (value: unknown): value is EventBody =>
   Predicate.hasProperty(value, "type") && Predicate.isString(value.type)
 
-/** Up to the first terminal one: a process that crashes at the end may leave the log with another after it. */
+/**
+ * Up to the first terminal one: a process that crashes at the end may leave the log with another after it.
+ */
 const upToEnd = (events: ReadonlyArray<EventBody>): ReadonlyArray<EventBody> => {
   const end = events.findIndex(isTerminal)
   return end === -1 ? events : events.slice(0, end + 1)

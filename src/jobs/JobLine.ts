@@ -34,7 +34,9 @@ const annotationsOf = (
     Predicate.isNotNullish
   )
 
-/** Writes one log line for each run of a response that is made apart from its request, when the run has ended. */
+/**
+ * Writes one log line for each run of a response that is made apart from its request, when the run has ended.
+ */
 export const makeJobLine = Effect.gen(function* () {
   const { accessLog } = (yield* AppConfig).observability
 

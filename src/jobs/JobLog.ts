@@ -23,7 +23,10 @@ export const makeJobLog = Effect.fnUntraced(function* (lease: JobLease, onWrite:
   const scope = yield* Effect.scope
   const writing = yield* Semaphore.make(1)
   let waiting: Array<EventBody> = []
-  /** Being written. After a failure it is written again as it is, because it may be in the log, and its answer lost. */
+  /**
+   * Being written. After a failure it is written again as it is, because it may be in the log, and its answer
+   * lost.
+   */
   let batch: ReadonlyArray<EventBody> = []
   let written = 0
   let conversationId: ConversationId | null = null

@@ -3,8 +3,9 @@ import type { ResponseObject } from "../api/ResponseObject.ts"
 import { itemEvents } from "../responses/ItemEvents.ts"
 
 /**
- * The events that a log lacks for a response that was stored before its last events were logged, without the terminal one. A reader
- * who has seen the log sees a whole stream with them. Source: wire contract, section 2.
+ * The events that a log lacks for a response that was stored before its last events were logged, without the
+ * terminal one. A reader who has seen the log sees a whole stream with them. Source: wire contract,
+ * section 2.
  */
 export const missingEvents = (
   logged: ReadonlyArray<EventBody>,

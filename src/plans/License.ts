@@ -7,8 +7,8 @@ import { AppConfig } from "../settings/AppConfig.ts"
 import { lockUntilCommit } from "../sql/AdvisoryLock.ts"
 
 /**
- * A license is a compact JWS (RFC 7515) of JWT claims (RFC 7519), signed by EdDSA with Ed25519 (RFC 8037). It is verified
- * offline.
+ * A license is a compact JWS (RFC 7515) of JWT claims (RFC 7519), signed by EdDSA with Ed25519 (RFC 8037). It
+ * is verified offline.
  */
 
 export const licenseAlgorithm = "EdDSA"
@@ -68,7 +68,10 @@ const licenseOf = (claims: LicenseClaims): License => ({
 const pem = (label: string, base64: string): string =>
   `-----BEGIN ${label}-----\n${base64}\n-----END ${label}-----`
 
-/** Verifies the signature by the public key, the base64 of an SPKI. Whether the license is in force is not checked. */
+/**
+ * Verifies the signature by the public key, the base64 of an SPKI. Whether the license is in force is not
+ * checked.
+ */
 export const readLicense = Effect.fnUntraced(function* (
   license: Redacted.Redacted,
   publicKey: Redacted.Redacted
@@ -156,8 +159,8 @@ export const makeSeats = Effect.gen(function* () {
   )
 
   /**
-   * Runs `create` in a transaction and rolls it back if it exceeds the license. A lock serializes this among all processes, so
-   * that each sees what those before it created. Without a bound it just runs `create`.
+   * Runs `create` in a transaction and rolls it back if it exceeds the license. A lock serializes this among
+   * all processes, so that each sees what those before it created. Without a bound it just runs `create`.
    */
   const within = <A, E, R>(what: keyof Counts, create: Effect.Effect<A | undefined, E, R>) => {
     const max = bounds[what]

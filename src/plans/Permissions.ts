@@ -3,7 +3,10 @@ import { type ToolName, toolNames } from "../domain/ModelCall.ts"
 import type { Grants, License, LicenseState, Operation, PlanStorage, PlanTerms } from "../domain/Plan.ts"
 import { notInForceText } from "./License.ts"
 
-/** Each `*` of the pattern stands for any run of characters. Linear in the text for each piece, without backtracking. */
+/**
+ * Each `*` of the pattern stands for any run of characters. Linear in the text for each piece, without
+ * backtracking.
+ */
 export const matches = (pattern: string, text: string): boolean => {
   const [first = "", ...rest] = pattern.split("*")
   const last = rest.pop()
@@ -35,7 +38,9 @@ export interface Permissions {
   readonly model: (id: string) => boolean
   /** Whether the license permits the model, whatever the plan says. */
   readonly licensedModel: (id: string) => boolean
-  /** The denial if models are eligible but none is permitted; `isLicensed` if the license permits any of them. */
+  /**
+   * The denial if models are eligible but none is permitted; `isLicensed` if the license permits any of them.
+   */
   readonly noModel: (isLicensed: boolean) => Denial
   readonly storage: PlanStorage
 }

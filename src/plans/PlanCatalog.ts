@@ -39,7 +39,10 @@ const nameProblems = (given: unknown): ReadonlyArray<FileProblem> => {
     }))
 }
 
-/** Reports every problem of the file at once. Without an entry of its own, the plan `default` is without bounds. */
+/**
+ * Reports every problem of the file at once. Without an entry of its own, the plan `default` is without
+ * bounds.
+ */
 export const readPlansFile = Effect.fnUntraced(function* (
   file: string
 ): Effect.fn.Return<ReadonlyMap<string, PlanTerms>, PlansInvalid> {

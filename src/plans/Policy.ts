@@ -26,7 +26,10 @@ export class Policy extends Context.Service<
     /** What plan and license permit now to the users of an organization that has the plan. */
     readonly permissions: (plan: string) => Effect.Effect<Permissions>
     readonly storageOf: (userId: UserId) => Effect.Effect<PlanStorage, UserNotFound | DatabaseUnavailable>
-    /** The proof that the user is a member of the project, which `param` names in errors: `project_id` if it is left out. */
+    /**
+     * The proof that the user is a member of the project, which `param` names in errors: `project_id` if it
+     * is left out.
+     */
     readonly project: (
       userId: UserId,
       projectId: ProjectId,

@@ -10,7 +10,9 @@ const probeBytes = 4_096
 /** How long the result of a check is cached. */
 const probeSeconds = 5
 
-/** The embedded server's directory below the data directory; a link, where its account can't reach that one. */
+/**
+ * The embedded server's directory below the data directory; a link, where its account can't reach that one.
+ */
 const embeddedDirectoryName = "postgres"
 
 const nearest = (path: string): string =>
@@ -26,8 +28,8 @@ export const freeSpace = (dataDir: string) =>
   }).pipe(Effect.option)
 
 /**
- * Where the embedded database really is, if that is not below the data directory: its account can't reach that one, and a
- * symbolic link leads there. Else null.
+ * Where the embedded database really is, if that is not below the data directory: its account can't reach
+ * that one, and a symbolic link leads there. Else null.
  */
 export const databaseElsewhere = (dataDir: string): Effect.Effect<string | null> =>
   Effect.tryPromise(async () => {
@@ -64,7 +66,10 @@ const problemBy = (probe: Probe) =>
     return problem === null ? null : `Nothing can be written in ${dataDir}: ${problem}.`
   })
 
-/** What is wrong with the disk of the data directory, in a sentence, or null. A directory that isn't there is not used. */
+/**
+ * What is wrong with the disk of the data directory, in a sentence, or null. A directory that isn't there is
+ * not used.
+ */
 export const diskProblem = problemBy(writes)
 
 /** The same without changing the directory, so that a quota that is used up is not found. */

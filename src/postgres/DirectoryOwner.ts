@@ -11,7 +11,10 @@ export class DataDirectoryInUse extends Schema.TaggedError<DataDirectoryInUse>()
   }
 }
 
-/** How often a stale socket is removed before giving up; each repetition means that another process was quicker. */
+/**
+ * How often a stale socket is removed before giving up; each repetition means that another process was
+ * quicker.
+ */
 const attemptsMax = 5
 /** A process that was just killed may still be exiting. */
 const graceSeconds = 2
@@ -19,8 +22,9 @@ const graceSeconds = 2
 /**
  * Owns `directory` until the scope closes, or fails within seconds with `DataDirectoryInUse`.
  *
- * A Unix socket at `path` that accepts connections means ownership: the kernel closes it with the process, even after
- * kill -9, and a process in another container of the same machine sees it too. No data is exchanged.
+ * A Unix socket at `path` that accepts connections means ownership: the kernel closes it with the process,
+ * even after kill -9, and a process in another container of the same machine sees it too. No data is
+ * exchanged.
  */
 export const ownDirectory = (directory: string, path: string) =>
   Effect.acquireRelease(
@@ -40,8 +44,8 @@ const acquire = Effect.fnUntraced(function* (directory: string, path: string) {
     const server = yield* listen(path)
     if (server !== null) return server
     if (yield* answers(path)) return yield* new DataDirectoryInUse({ directory })
-    // Two processes may find the same stale socket. Renaming gives it to one of them, and asking again afterwards shows
-    // whether the quicker one had already put its own socket there.
+    // Two processes may find the same stale socket. Renaming gives it to one of them, and asking again
+    // afterwards shows whether the quicker one had already put its own socket there.
     const moved = `${path}.${process.pid}`
     if (yield* Effect.isFailure(fs.rename(path, moved))) continue
     if (yield* answers(moved)) {

@@ -10,8 +10,9 @@ import { homeMode, isRoot } from "./PostgresHome.ts"
 const pidFile = "postmaster.pid"
 
 /**
- * A data directory with a copy of the database in `dataDir`, which no server may be running on. An embedded server on the copy changes
- * nothing in `dataDir`. It is removed with the scope. File systems that can do so share the bytes of both.
+ * A data directory with a copy of the database in `dataDir`, which no server may be running on. An embedded
+ * server on the copy changes nothing in `dataDir`. It is removed with the scope. File systems that can do so
+ * share the bytes of both.
  */
 export const copyEmbedded = Effect.fn("EmbeddedPostgres.copy")(function* (dataDir: string) {
   const fs = yield* FileSystem.FileSystem

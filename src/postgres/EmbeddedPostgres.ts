@@ -69,8 +69,9 @@ const unprepared = (error: PlatformError.PlatformError) =>
   )
 
 /**
- * Runs a PostgreSQL server for this process until the scope closes. One process owns a data directory; a second one fails
- * with `DataDirectoryInUse`. A server that a previous owner left running is stopped first, and one that exits is restarted.
+ * Runs a PostgreSQL server for this process until the scope closes. One process owns a data directory; a
+ * second one fails with `DataDirectoryInUse`. A server that a previous owner left running is stopped first,
+ * and one that exits is restarted.
  */
 export const startEmbeddedPostgres = Effect.fn("EmbeddedPostgres.start")(
   function* (options: EmbeddedPostgresOptions) {
@@ -212,7 +213,10 @@ const initialize = Effect.fnUntraced(function* (
   yield* fs.rename(half, home.data)
 })
 
-/** PostgreSQL reads only the data of its own major version, and its npm packages contain no program that converts it. */
+/**
+ * PostgreSQL reads only the data of its own major version, and its npm packages contain no program that
+ * converts it.
+ */
 const checkVersion = Effect.fnUntraced(function* (home: PostgresHome, binaries: PostgresBinaries) {
   const fs = yield* FileSystem.FileSystem
   const written = (yield* fs.readFileString(`${home.data}/PG_VERSION`)).trim()
@@ -226,8 +230,8 @@ const checkVersion = Effect.fnUntraced(function* (home: PostgresHome, binaries: 
 })
 
 /**
- * The account that initdb runs as, which then owns the empty directory. If other processes may share its uid, only its group
- * may pass through the home.
+ * The account that initdb runs as, which then owns the empty directory. If other processes may share its uid,
+ * only its group may pass through the home.
  */
 const prepareInit = Effect.fnUntraced(function* (home: string, empty: string, owner: PostgresAccount) {
   const fs = yield* FileSystem.FileSystem

@@ -4,13 +4,18 @@ import { createRequire } from "node:module"
 import { dirname, join, relative } from "node:path"
 import { Effect, FileSystem, Option, Schema } from "effect"
 
-/** The embedded server could not be started. `message` is for the operator: what failed, where, and what to do. */
+/**
+ * The embedded server could not be started. `message` is for the operator: what failed, where, and what to
+ * do.
+ */
 export class EmbeddedPostgresFailed extends Schema.TaggedError<EmbeddedPostgresFailed>()(
   "EmbeddedPostgresFailed",
   { message: Schema.String }
 ) {}
 
-/** The operating system's account under which the embedded server runs; null is the account of this process. */
+/**
+ * The operating system's account under which the embedded server runs; null is the account of this process.
+ */
 export interface PostgresAccount {
   readonly uid: number
   readonly gid: number
@@ -34,7 +39,9 @@ interface ProgramResult {
   readonly output: string
 }
 
-/** Runs a program to its end, as this process's account unless another is given, and never in its environment. */
+/**
+ * Runs a program to its end, as this process's account unless another is given, and never in its environment.
+ */
 export const runProgram = (
   file: string,
   args: ReadonlyArray<string>,
@@ -116,7 +123,10 @@ export const preparePostgresBinaries = Effect.fnUntraced(function* (home: Binari
   return yield* binariesFor(home, join(dirname(entry), "..", "native"))
 })
 
-/** The binaries in `native`, a directory with bin, lib and share, or a copy of them that the home's account can run. */
+/**
+ * The binaries in `native`, a directory with bin, lib and share, or a copy of them that the home's account
+ * can run.
+ */
 export const binariesFor = Effect.fnUntraced(function* (home: BinariesHome, native: string) {
   const fs = yield* FileSystem.FileSystem
   // The package would make its links in an install script, which npm may have blocked.

@@ -21,12 +21,14 @@ export interface PostgresHome {
   readonly sockets: string
 }
 
-/** The kernel takes 103 bytes for a Unix socket's path; PostgreSQL adds a name of up to 18 to the directory. */
+/**
+ * The kernel takes 103 bytes for a Unix socket's path; PostgreSQL adds a name of up to 18 to the directory.
+ */
 const socketDirectoryBytesMax = 84
 
 /**
- * Of a directory that root hands to the server's account. The group, which is that account's own, lets initdb pass through
- * under another uid.
+ * Of a directory that root hands to the server's account. The group, which is that account's own, lets initdb
+ * pass through under another uid.
  */
 export const homeMode = 0o710
 
@@ -36,13 +38,15 @@ const fallbackParent = "/var/lib/parley"
 const fail = (message: string) => new EmbeddedPostgresFailed({ message })
 
 /**
- * The account that every Unix has for processes without rights. Many programs share it, so the server does not run as it;
- * but PostgreSQL's initdb only runs as an account that has a name.
+ * The account that every Unix has for processes without rights. Many programs share it, so the server does
+ * not run as it; but PostgreSQL's initdb only runs as an account that has a name.
  */
 const sharedAccount = "nobody"
 const sharedUids: ReadonlyArray<number> = [65_534, 4_294_967_294]
 
-/** Ids that no distribution assigns: above those of people, and below those that Debian and systemd reserve. */
+/**
+ * Ids that no distribution assigns: above those of people, and below those that Debian and systemd reserve.
+ */
 const ownIdMin = 58_000
 const ownIds = 2_000
 
@@ -54,8 +58,8 @@ export const isRoot = (): boolean => process.getuid?.() === 0
 const isShared = ({ uid }: PostgresAccount): boolean => sharedUids.includes(uid)
 
 /**
- * As whom initdb runs for the server's `account`, which need not have a name in the text of /etc/passwd: then under the uid
- * of `nobody`, which some systems number -2, but in the account's own group.
+ * As whom initdb runs for the server's `account`, which need not have a name in the text of /etc/passwd: then
+ * under the uid of `nobody`, which some systems number -2, but in the account's own group.
  */
 export const initAccount = (account: PostgresAccount, passwd: string): PostgresAccount => {
   const users = passwd.split("\n").map((line) => line.split(":"))
@@ -66,8 +70,8 @@ export const initAccount = (account: PostgresAccount, passwd: string): PostgresA
 }
 
 /**
- * An account for the server in `directory` alone: a uid and a gid without a name, which neither /etc/passwd nor /etc/group
- * (their texts are `listed`) assigns. The same directory gets the same one.
+ * An account for the server in `directory` alone: a uid and a gid without a name, which neither /etc/passwd
+ * nor /etc/group (their texts are `listed`) assigns. The same directory gets the same one.
  */
 export const ownAccount = (directory: string, listed: ReadonlyArray<string>): PostgresAccount => {
   const taken = new Set(
@@ -82,12 +86,13 @@ export const ownAccount = (directory: string, listed: ReadonlyArray<string>): Po
 }
 
 /**
- * Prepares the directories under `dataDir`. Nothing here touches existing data, so it may run while another process
- * owns the directory.
+ * Prepares the directories under `dataDir`. Nothing here touches existing data, so it may run while another
+ * process owns the directory.
  */
 export const preparePostgresHome = Effect.fnUntraced(function* (dataDir: string) {
   const fs = yield* FileSystem.FileSystem
-  // The server's account must be able to pass through; what is secret in the data directory has a mode of its own.
+  // The server's account must be able to pass through; what is secret in the data directory has a mode of its
+  // own.
   yield* fs.makeDirectory(dataDir, { recursive: true, mode: isRoot() ? 0o711 : 0o700 })
   const entry = join(yield* fs.realPath(dataDir), "postgres")
   const { directory, account } = isRoot() ? yield* homeOfRoot(entry) : yield* homeOfUser(entry)
@@ -107,7 +112,10 @@ const homeOfUser = Effect.fnUntraced(function* (entry: string) {
   return { directory: yield* fs.realPath(entry), account: null }
 })
 
-/** Root hands the directory to an account that PostgreSQL accepts; an existing directory's owner stays its owner. */
+/**
+ * Root hands the directory to an account that PostgreSQL accepts; an existing directory's owner stays its
+ * owner.
+ */
 const homeOfRoot = Effect.fnUntraced(function* (entry: string) {
   const fs = yield* FileSystem.FileSystem
   if (!(yield* fs.exists(entry))) yield* fs.makeDirectory(entry, { mode: homeMode })
@@ -137,7 +145,8 @@ const newHomeOfRoot = Effect.fnUntraced(function* (entry: string, account: Postg
   const fs = yield* FileSystem.FileSystem
   yield* fs.chown(entry, account.uid, account.gid)
   if (yield* canUse(entry, account)) return { directory: entry, account }
-  // Other accounts may then pass through the data directory, but not list it; its secrets have modes of their own.
+  // Other accounts may then pass through the data directory, but not list it; its secrets have modes of their
+  // own.
   const parent = dirname(entry)
   const { mode } = yield* fs.stat(parent)
   yield* fs.chmod(parent, (mode & 0o7777) | 0o011)
@@ -162,8 +171,9 @@ const newHomeOfRoot = Effect.fnUntraced(function* (entry: string, account: Postg
 })
 
 /**
- * Gives a home of the account "nobody", as earlier versions made it, an account of its own. Only for the directory's owner,
- * while no server runs. The home itself comes last, so that a run that was cut off is repeated.
+ * Gives a home of the account "nobody", as earlier versions made it, an account of its own. Only for the
+ * directory's owner, while no server runs. The home itself comes last, so that a run that was cut off is
+ * repeated.
  */
 export const leaveSharedAccount = Effect.fnUntraced(function* (home: PostgresHome) {
   if (home.account === null || !isShared(home.account)) return home

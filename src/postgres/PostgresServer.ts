@@ -23,8 +23,8 @@ const logBytesMax = 10 * 1024 * 1024
 const logTailCharactersMax = 2000
 
 /**
- * Runs the server as its child and stops it when this process has gone, however it went: the pipe on descriptor 3 then
- * ends, and SIGINT is PostgreSQL's fast shutdown. Its first output is the server's pid.
+ * Runs the server as its child and stops it when this process has gone, however it went: the pipe on
+ * descriptor 3 then ends, and SIGINT is PostgreSQL's fast shutdown. Its first output is the server's pid.
  */
 const supervisor = `
 "$@" 3<&- </dev/null >&2 &
@@ -63,7 +63,8 @@ export const startPostgresServer = Effect.fnUntraced(function* (
             ...identity(home.account),
             cwd: home.directory,
             env: { ...binaries.env },
-            // Its own process group: the terminal's Ctrl-C is for this process, which ends the server when it is done.
+            // Its own process group: the terminal's Ctrl-C is for this process, which ends the server when it
+            // is done.
             detached: true,
             stdio: ["ignore", "pipe", logFile, "pipe"]
           }
@@ -161,8 +162,8 @@ const stopProcess = (pid: number, gone: Effect.Effect<boolean>): Effect.Effect<v
 }
 
 /**
- * Stops a server that still runs on the data directory although its owner has gone, and clears a pid file whose number
- * belongs to another program by now. To be called by the directory's owner only.
+ * Stops a server that still runs on the data directory although its owner has gone, and clears a pid file
+ * whose number belongs to another program by now. To be called by the directory's owner only.
  */
 export const stopOrphan = Effect.fnUntraced(function* (home: PostgresHome) {
   const fs = yield* FileSystem.FileSystem
@@ -184,7 +185,9 @@ export const stopOrphan = Effect.fnUntraced(function* (home: PostgresHome) {
   }
 })
 
-/** A server's working directory is its data directory; where /proc doesn't tell, its command line names it. */
+/**
+ * A server's working directory is its data directory; where /proc doesn't tell, its command line names it.
+ */
 const isServerOf = Effect.fnUntraced(function* (home: PostgresHome, pid: number) {
   const fs = yield* FileSystem.FileSystem
   if (process.platform === "linux") {

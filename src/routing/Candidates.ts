@@ -2,7 +2,9 @@ import type { ModelHealth, ModelSpec } from "../domain/Model.ts"
 
 /** What a request needs of a model. */
 export interface Need {
-  /** Estimated tokens of the shortest prompt: instructions and the latest user message, without any history. */
+  /**
+   * Estimated tokens of the shortest prompt: instructions and the latest user message, without any history.
+   */
   readonly promptTokens: number
   /** Whether tools are offered. Models that can call them are preferred, not required. */
   readonly tools: boolean
@@ -55,7 +57,10 @@ export type Ranked<E extends Entry = Entry> = E & {
   readonly reasons: Reasons
 }
 
-/** A model whose window is too small for the prompt, that the caller may not use or didn't name, or that doesn't see images. */
+/**
+ * A model whose window is too small for the prompt, that the caller may not use or didn't name, or that
+ * doesn't see images.
+ */
 export interface Excluded<E extends Entry = Entry> {
   readonly model: E["model"]
   readonly why: "window" | "permits" | "model" | "vision"
@@ -84,8 +89,9 @@ const usualFirstOutputSeconds = 1
 const slowFirstOutputSeconds = 5
 
 /**
- * Quality weighs this much at the upper end of the balance, and falls with its square while the price falls linearly. In the
- * middle they weigh the same: easy requests go to a cheap model, and hard ones to an eligible one.
+ * Quality weighs this much at the upper end of the balance, and falls with its square while the price falls
+ * linearly. In the middle they weigh the same: easy requests go to a cheap model, and hard ones to an
+ * eligible one.
  */
 const qualityWeight = 2
 
@@ -94,9 +100,10 @@ const latencyWeight = 0.5
 const failureWeight = 2
 
 /**
- * Ranks the models that can serve a need. Models that are not cooling down come first; among them those that can call the
- * tools, then those with room for an answer, then those that don't fail more often than not, then the eligible ones.
- * Eligible models are in order of utility, with b as the balance from 0 to 1 and price, slowness and failures from 0 to 1:
+ * Ranks the models that can serve a need. Models that are not cooling down come first; among them those that
+ * can call the tools, then those with room for an answer, then those that don't fail more often than not,
+ * then the eligible ones. Eligible models are in order of utility, with b as the balance from 0 to 1 and
+ * price, slowness and failures from 0 to 1:
  *
  *     utility = 2·b²·quality − (1 − b)·price − min(b, 1 − b)·(slowness / 2 + 2·failures)
  *
@@ -152,7 +159,10 @@ const weightsOf = (balance: number): Weights => {
   }
 }
 
-/** What the request is expected to cost with a model, as a share of the most expensive; `cost` unless all have a price. */
+/**
+ * What the request is expected to cost with a model, as a share of the most expensive; `cost` unless all have
+ * a price.
+ */
 const pricesOf = (entries: ReadonlyArray<Entry>, need: Need) => {
   const outputTokens = Math.min(need.maxOutputTokens ?? expectedOutputTokens, expectedOutputTokens)
   const expectedOf = ({ price }: ModelSpec): number | null =>
@@ -209,7 +219,10 @@ const listPrice = ({ price }: ModelSpec): number => (price === undefined ? 0 : p
 const byId = (one: ModelSpec, other: ModelSpec): number =>
   textOrder(one.id, other.id) || textOrder(one.provider, other.provider)
 
-/** Each step prefers the better one in one respect, so that a model that is better in all of them is never behind. */
+/**
+ * Each step prefers the better one in one respect, so that a model that is better in all of them is never
+ * behind.
+ */
 const bestFirst = (one: Ranked, other: Ranked): number => {
   const [a, b] = [one.reasons, other.reasons]
   const standing =

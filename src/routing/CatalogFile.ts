@@ -29,7 +29,10 @@ const ownFields: Readonly<Record<ProtocolName, ReadonlyArray<string>>> = {
 
 const noDialect = "Expected nothing, because a package has its own rules for its servers"
 
-/** What a model of the catalog has, and has no use for by the protocol of its provider. `path` is that of the model. */
+/**
+ * What a model of the catalog has, and has no use for by the protocol of its provider. `path` is that of the
+ * model.
+ */
 const misplacedInModel = (
   { body = {}, dialect, opensThinking }: ModelExtrasEntry,
   protocol: ProtocolName | "ai-sdk",

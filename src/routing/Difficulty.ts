@@ -1,7 +1,10 @@
 /** Characters of a text that are read: what follows tells little more. */
 export const charactersMax = 20_000
 
-/** A line is code with at least so many signs that prose seldom has, and at least one of them in so many characters. */
+/**
+ * A line is code with at least so many signs that prose seldom has, and at least one of them in so many
+ * characters.
+ */
 const charactersPerCodeSign = 6
 const codeSignsMin = 3
 
@@ -94,8 +97,9 @@ interface Difficulty {
 }
 
 /**
- * The most that a feature adds, and the value at which it adds half of that. Set by hand: a plain question in any language
- * stays below 0.1, and a page of code or formulas comes near 0.6. Tools say little, because most requests offer some.
+ * The most that a feature adds, and the value at which it adds half of that. Set by hand: a plain question in
+ * any language stays below 0.1, and a page of code or formulas comes near 0.6. Tools say little, because most
+ * requests offer some.
  */
 const weights: Readonly<Record<FeatureName, { readonly most: number; readonly half: number }>> = {
   length: { most: 0.25, half: 1_500 },
@@ -117,7 +121,10 @@ const feature = (name: FeatureName, value: number, sentence: string): Feature =>
   return { name, value, points: (most * value) / (value + half), sentence }
 }
 
-/** Estimates how hard a request is by its structure, without a model or a list of words. More of a feature never lowers it. */
+/**
+ * Estimates how hard a request is by its structure, without a model or a list of words. More of a feature
+ * never lowers it.
+ */
 export const difficultyOf = ({ files, passages, promptTokens, text, tools }: Asked): Difficulty => {
   const { codeLines, mathematics } = signsOf(text)
   const features = [

@@ -25,7 +25,10 @@ const isSameServer = (one: Server, other: Server): boolean =>
   one.sdk?.server === other.sdk?.server &&
   one.concurrentMax === other.concurrentMax
 
-/** Connects the servers of a file. A server that an earlier reading had keeps its gate, with its limits and its health. */
+/**
+ * Connects the servers of a file. A server that an earlier reading had keeps its gate, with its limits and
+ * its health.
+ */
 const connectAll = (
   upstream: Upstream,
   settings: Settings["models"],

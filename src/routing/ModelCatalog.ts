@@ -21,7 +21,10 @@ const openAiBaseUrl = "https://api.openai.com/v1"
 export class ModelCatalog extends Context.Service<
   ModelCatalog,
   {
-    /** The models to choose from. Where a server's list could not be read yet, it is requested once more, within bounds. */
+    /**
+     * The models to choose from. Where a server's list could not be read yet, it is requested once more,
+     * within bounds.
+     */
     readonly entries: Effect.Effect<ReadonlyArray<CatalogEntry>>
     /** The models that are known now; waits for nothing. */
     readonly known: Effect.Effect<ReadonlyArray<CatalogEntry>>
@@ -118,8 +121,8 @@ export const unusedModelSettings = (settings: Settings["models"]): string | null
 }
 
 /**
- * The server that the settings name, if they name one. OpenAI itself is asked by Responses, because its models have no tools beside
- * their reasoning on Chat Completions.
+ * The server that the settings name, if they name one. OpenAI itself is asked by Responses, because its
+ * models have no tools beside their reasoning on Chat Completions.
  */
 export const openAiServer = ({
   openaiApiKey,

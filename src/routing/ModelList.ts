@@ -45,7 +45,10 @@ export const limitsOf = (
   }
 }
 
-/** Families whose names say that they see images. Of Gemma 3 the two smallest and 3n are served for text alone. */
+/**
+ * Families whose names say that they see images. Of Gemma 3 the two smallest and 3n are served for text
+ * alone.
+ */
 const seeing = new RegExp(
   [
     "(^|/)(chatgpt-4o|gpt-4o|gpt-4\\.1|gpt-4-turbo(?!-preview)|gpt-[5-9]|o1$|o1-20|o3$|o3-20|o4-mini)",
@@ -102,7 +105,10 @@ const modelsMax = 500
 
 const Field = Schema.optionalKey(Schema.Unknown)
 
-/** One model of `GET /models`: OpenAI's fields, and those in which other servers give the limits and what it can see. */
+/**
+ * One model of `GET /models`: OpenAI's fields, and those in which other servers give the limits and what it
+ * can see.
+ */
 const ListedModel = Schema.Struct({
   id: Schema.NonEmptyString,
   created: Field,

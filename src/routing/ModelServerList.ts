@@ -31,15 +31,19 @@ export interface ListState {
   readonly isRead: boolean
   /** Why the list can't be read; null while it can, and before the first attempt. */
   readonly problem: string | null
-  /** Whether the server refuses what the settings say, such as the key or the address, so that waiting doesn't help. */
+  /**
+   * Whether the server refuses what the settings say, such as the key or the address, so that waiting doesn't
+   * help.
+   */
   readonly isRefused: boolean
   /** Models that were named but aren't in the list. */
   readonly unlisted: ReadonlyArray<string>
 }
 
 /**
- * Reads a server's list again and again until the scope closes. While the server fails, attempts become less frequent, and the
- * last list is kept. Models that are named are known from the start, and the list only gives their limits and abilities.
+ * Reads a server's list again and again until the scope closes. While the server fails, attempts become less
+ * frequent, and the last list is kept. Models that are named are known from the start, and the list only
+ * gives their limits and abilities.
  */
 export const keepModelServerList = Effect.fnUntraced(function* (
   upstream: Upstream,

@@ -27,7 +27,9 @@ export type Permits = (model: ModelSpec) => boolean
 export class Router extends Context.Service<
   Router,
   {
-    /** The models that can serve the need, best first: the first is asked, and the others are its fallbacks. */
+    /**
+     * The models that can serve the need, best first: the first is asked, and the others are its fallbacks.
+     */
     readonly route: (
       need: Need,
       permits?: Permits

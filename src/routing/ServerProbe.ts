@@ -8,7 +8,10 @@ import type { Upstream } from "../providers/Upstream.ts"
 import { idsOfList } from "./ModelList.ts"
 import { hintOf, placeOf } from "./ModelServerList.ts"
 
-/** Models that are asked for an answer because the server's list doesn't name them, and how long each may take. */
+/**
+ * Models that are asked for an answer because the server's list doesn't name them, and how long each may
+ * take.
+ */
 const probedModelsMax = 3
 const probeSeconds = 10
 
@@ -66,8 +69,9 @@ const problemOf = (call: Call, model: ModelSpec): Effect.Effect<string | null> =
   )
 
 /**
- * The models that are asked for a short answer: those that the list lacks. Where it has all of them, the first one shows whether
- * the key is right, which many servers don't ask for with the list; a server without a key may have to load a model for that.
+ * The models that are asked for a short answer: those that the list lacks. Where it has all of them, the
+ * first one shows whether the key is right, which many servers don't ask for with the list; a server without
+ * a key may have to load a model for that.
  */
 const modelsToAsk = (
   { key }: ModelServer,
@@ -88,8 +92,8 @@ const wellText = (place: string, { key }: ModelServer, asked: ReadonlyArray<Mode
 }
 
 /**
- * Finds out whether the address, the key and the models of a server are right: by its list of models, and by short answers of
- * some models.
+ * Finds out whether the address, the key and the models of a server are right: by its list of models, and by
+ * short answers of some models.
  */
 export const probeServer = Effect.fnUntraced(function* (
   upstream: Upstream,

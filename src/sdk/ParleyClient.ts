@@ -4,7 +4,10 @@ import { HttpApiClient } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import { ResponseObject as ResponseSchema } from "../api/ResponseObject.ts"
 
-/** What other programs import as `parley/api`: the contract of the service, its types, and a client that is derived from it. */
+/**
+ * What other programs import as `parley/api`: the contract of the service, its types, and a client that is
+ * derived from it.
+ */
 
 export { Api, apiVersion } from "../api/Api.ts"
 export { CreateResponseBody } from "../api/CreateResponse.ts"
@@ -23,7 +26,10 @@ export interface ParleyOptions {
   readonly apiKey: Redacted.Redacted | string
 }
 
-/** A client of the service, typed by its contract. Any `HttpClient` will do, such as the one of `FetchHttpClient.layer`. */
+/**
+ * A client of the service, typed by its contract. Any `HttpClient` will do, such as the one of
+ * `FetchHttpClient.layer`.
+ */
 export const parleyClient = ({
   apiKey,
   url

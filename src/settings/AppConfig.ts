@@ -69,7 +69,10 @@ interface ReadGroup extends Struct.Lambda {
 const basePathOf = (publicUrl: string | null): string =>
   publicUrl === null ? "/" : new URL(publicUrl).pathname.replace(/\/*$/, "/")
 
-/** Time for a reverse proxy to notice that `/readyz` reports 503, and to close the idle connections that it keeps. */
+/**
+ * Time for a reverse proxy to notice that `/readyz` reports 503, and to close the idle connections that it
+ * keeps.
+ */
 const drainSecondsBehindProxy = 5
 
 /** The values of settings that have no problem. */
@@ -112,8 +115,8 @@ export const readSettings = Effect.fnUntraced(function* (
 })
 
 /**
- * Every setting in the order of docs/settings.md, with the text of its value: null when it is not set, redacted when it
- * is secret.
+ * Every setting in the order of docs/settings.md, with the text of its value: null when it is not set,
+ * redacted when it is secret.
  */
 export const namedSettings = (settings: Settings) => {
   const { dataDir, logFormat, logLevel, ...others } = settings
@@ -150,7 +153,10 @@ export const describeSettings = (settings: Settings) =>
     description
   }))
 
-/** Read by clients, such as the command line and the examples, which have no settings of their own, and by the build. */
+/**
+ * Read by clients, such as the command line and the examples, which have no settings of their own, and by the
+ * build.
+ */
 const otherNames = ["PARLEY_URL", "PARLEY_API_KEY", "PARLEY_BUILD_ID"]
 
 /** The names below a path of the environment, whose provider splits them at the underscores. */

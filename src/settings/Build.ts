@@ -7,7 +7,9 @@ declare const parleyBuild: string | undefined
 export interface Build {
   /** Of package.json. */
   readonly version: string
-  /** The commit that it was built from, with "-dirty" after it where files were changed; "dev" from sources. */
+  /**
+   * The commit that it was built from, with "-dirty" after it where files were changed; "dev" from sources.
+   */
   readonly build: string
 }
 

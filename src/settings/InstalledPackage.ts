@@ -21,12 +21,17 @@ const directoryOf = ({ file, folder }: PackagePlace): string => resolve(dirname(
 export const installCommand = (name: string, place: PackagePlace): string =>
   `npm install --prefix ${directoryOf(place)} ${packageName.exec(name)?.[1] ?? name}`
 
-/** Is run before a package is imported: from then on, code that isn't the service's own runs within the process. */
+/**
+ * Is run before a package is imported: from then on, code that isn't the service's own runs within the
+ * process.
+ */
 export const BeforeImport = Context.Reference<Effect.Effect<void>>("parley/settings/BeforeImport", {
   defaultValue: () => Effect.void
 })
 
-/** Gives the event loop a turn: a package may have the next piece of an answer at once, and again and again. */
+/**
+ * Gives the event loop a turn: a package may have the next piece of an answer at once, and again and again.
+ */
 export const nextTurn = (): Promise<void> => setImmediate()
 
 /** Why a package can't be had, in words for people that follow its name. */
@@ -39,8 +44,9 @@ export interface ImportProblem {
 const importSeconds = 30
 
 /**
- * What a package exports that the operator has installed; nothing is downloaded. Node looks for it as for an import in the folder: in
- * `node_modules` there, and in the folders above. The message of an error may be the package's own.
+ * What a package exports that the operator has installed; nothing is downloaded. Node looks for it as for an
+ * import in the folder: in `node_modules` there, and in the folders above. The message of an error may be the
+ * package's own.
  */
 export const importPackage = Effect.fnUntraced(function* (
   name: string,
@@ -73,7 +79,9 @@ export const importPackage = Effect.fnUntraced(function* (
   )
 })
 
-/** The file of a package. Node resolves names for `require` here, and leaves out what is only for `import`. */
+/**
+ * The file of a package. Node resolves names for `require` here, and leaves out what is only for `import`.
+ */
 const resolveIn = (file: string, name: string): string => {
   const require = createRequire(file)
   try {

@@ -2,7 +2,10 @@ import { Option, Result, Schema } from "effect"
 import { AccountName, expected } from "../domain/Account.ts"
 import { converted, namesIn, text, type TextCodec, visibleText, webUrl } from "./TextCodec.ts"
 
-/** Hosts of this machine alone, as they are written in a URL and outside of one. Source: RFC 6761, section 6.3. */
+/**
+ * Hosts of this machine alone, as they are written in a URL and outside of one. Source: RFC 6761, section
+ * 6.3.
+ */
 const loopbackHost = /^(localhost|127(\.\d{1,3}){3}|::1|\[::1\])$/i
 
 export const isLoopback = (host: string): boolean => loopbackHost.test(host)

@@ -7,7 +7,10 @@ export interface Setting<out A> {
   readonly name: string
   /** Never shown, and also taken from the file that `NAME_FILE` names. */
   readonly secret: boolean
-  /** Whether the processes of one installation usually differ in it, such as in their ports: no change of the installation. */
+  /**
+   * Whether the processes of one installation usually differ in it, such as in their ports: no change of the
+   * installation.
+   */
   readonly isPerProcess: boolean
   /** The text that stands for an unset variable, or null when nothing does. */
   readonly default: string | null
@@ -79,7 +82,8 @@ export const secret = (
 const seenCharactersMax = 80
 
 /**
- * A URL without user info and query. Everything before the last @ may be user info whose password is not percent-encoded; an
+ * A URL without user info and query. Everything before the last @ may be user info whose password is not
+ * percent-encoded; an
  * @ behind a ? or # may end such a password or stand in the query, so that nothing beside it is safe to show.
  */
 const withoutSecrets = (text: string): string => {

@@ -12,7 +12,10 @@ export interface Given {
   readonly valueOf: <A>(setting: Setting<A>) => A | undefined
   /** The variable that a row was taken from. */
   readonly nameOf: (setting: Row) => string
-  /** A problem with a row that is allowed by itself; `allowed` and `example` are those of the row unless given. */
+  /**
+   * A problem with a row that is allowed by itself; `allowed` and `example` are those of the row unless
+   * given.
+   */
   readonly problemOf: (
     setting: Row,
     seen: string,
@@ -63,7 +66,9 @@ const missingProblems: SettingsCheck = ({ nameOf, problemOf, valueOf }) => {
   ])
 }
 
-/** A provider sends browsers back to an address that was registered with it, and this service must know it. */
+/**
+ * A provider sends browsers back to an address that was registered with it, and this service must know it.
+ */
 const publicUrlProblems: SettingsCheck = ({ problemOf, valueOf }) => {
   const { console, http, oidc } = settingsTable
   const [host, issuer, publicUrl] = [valueOf(http.host), valueOf(oidc.issuer), valueOf(console.publicUrl)]

@@ -37,8 +37,9 @@ const oidcSettings = {
 export const otlpSignals = ["traces", "logs", "metrics"] as const
 
 /**
- * Every setting, once: the type Settings, the start-up check, `parley config print`, docs/settings.md and .env.example
- * all come from here. A row is name, codec, default (of `optional` and `secret`: example) and description.
+ * Every setting, once: the type Settings, the start-up check, `parley config print`, docs/settings.md and
+ * .env.example all come from here. A row is name, codec, default (of `optional` and `secret`: example) and
+ * description.
  */
 // prettier-ignore
 export const settingsTable = {

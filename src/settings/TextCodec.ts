@@ -5,7 +5,10 @@ import { Option, Schema, SchemaGetter } from "effect"
 import ipaddr from "ipaddr.js"
 import { Email } from "../domain/Account.ts"
 
-/** Decodes the text of a variable. Its description says what is allowed, and its format is "uri" where that is a URL. */
+/**
+ * Decodes the text of a variable. Its description says what is allowed, and its format is "uri" where that is
+ * a URL.
+ */
 export type TextCodec<A> = Schema.Codec<A, string>
 
 /** What is allowed, in words. */
@@ -73,7 +76,10 @@ export const address = text(
 
 export const email = text("an e-mail address", Schema.is(Email))
 
-/** The address of a web server. It holds no credentials, which have settings of their own; an @ may be the end of some. */
+/**
+ * The address of a web server. It holds no credentials, which have settings of their own; an @ may be the end
+ * of some.
+ */
 export const webUrl = (value: string): Option.Option<URL> =>
   Option.fromNullOr(URL.parse(value)).pipe(
     Option.filter((url) => /^https?:$/.test(url.protocol) && !value.includes("@"))
@@ -88,7 +94,10 @@ export const httpUrl: TextCodec<string> = converted(
 
 const uriDecoded = Option.liftThrowable(decodeURIComponent)
 
-/** Whether no part of the URL can be the rest of a password with a / or # that is not percent-encoded, before an @. */
+/**
+ * Whether no part of the URL can be the rest of a password with a / or # that is not percent-encoded, before
+ * an @.
+ */
 const isWhollyEncoded = (url: URL): boolean => {
   const behindHost = url.pathname + url.hash + (url.username === "" ? url.search : "")
   return !behindHost.includes("@") && Option.isSome(uriDecoded(url.username + url.password))
@@ -155,7 +164,9 @@ export const keyPrefix = text(
   (value) => value.length <= 200 && /^([A-Za-z0-9._-]+\/)+$/.test(value) && !/(^|\/)\.{1,2}\//.test(value)
 )
 
-/** File systems of the kernel, in which no directory can be created: proc and sysfs. Source: Linux, statfs(2). */
+/**
+ * File systems of the kernel, in which no directory can be created: proc and sysfs. Source: Linux, statfs(2).
+ */
 const kernelFileSystems: ReadonlyArray<number> = [0x9fa0, 0x62656572]
 
 const isDirectoryOrFree = (path: string): boolean => {
@@ -276,7 +287,10 @@ const pairs = (what: string, isAllowed: (pair: Pair) => boolean) =>
 /** Pairs of names and values. Source: OpenTelemetry, resource SDK, OTEL_RESOURCE_ATTRIBUTES. */
 export const nameValueList = pairs("pairs name=value", () => true)
 
-/** Headers that every request to a server carries. Source: OpenTelemetry protocol exporter, OTEL_EXPORTER_OTLP_HEADERS. */
+/**
+ * Headers that every request to a server carries. Source: OpenTelemetry protocol exporter,
+ * OTEL_EXPORTER_OTLP_HEADERS.
+ */
 export const headerList = pairs(
   "headers name=value",
   ([name, value]) => /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name) && /^[\x20-\x7e]*$/.test(value)

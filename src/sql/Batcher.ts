@@ -7,9 +7,9 @@ interface Waiting<A, E> {
 }
 
 /**
- * Writes items in batches. An item that arrives while no write is in progress is written at once; those that arrive during a
- * write form the next batch. Interrupting a caller does not interrupt the write. If a batch fails, its items are written one
- * by one, so that an item fails only by itself.
+ * Writes items in batches. An item that arrives while no write is in progress is written at once; those that
+ * arrive during a write form the next batch. Interrupting a caller does not interrupt the write. If a batch
+ * fails, its items are written one by one, so that an item fails only by itself.
  */
 export const makeBatcher = Effect.fnUntraced(function* <A, E>(
   write: (items: Arr.NonEmptyReadonlyArray<A>) => Effect.Effect<void, E>,

@@ -5,7 +5,9 @@ import { from as copyFrom, to as copyTo } from "pg-copy-streams"
 import { inRealTime } from "../domain/Monotonic.ts"
 import { type DatabaseAddress, sentence, sslOf } from "./DatabaseClient.ts"
 
-/** A session that copies tables failed. `message` is for the operator and holds neither a row nor a secret. */
+/**
+ * A session that copies tables failed. `message` is for the operator and holds neither a row nor a secret.
+ */
 export class CopyFailed extends Schema.TaggedError<CopyFailed>()("CopyFailed", {
   message: Schema.String,
   cause: Schema.Defect()
@@ -22,7 +24,10 @@ const keepAliveMillis = 30_000
 /** How long the end of a session may take before its connection is cut. */
 const endSeconds = 5
 
-/** What a text of COPY depends on, the same in every session, whatever a database or a role has for its default. */
+/**
+ * What a text of COPY depends on, the same in every session, whatever a database or a role has for its
+ * default.
+ */
 const parameters: Readonly<Record<string, string>> = {
   client_encoding: "UTF8",
   datestyle: "ISO, YMD",
@@ -46,7 +51,9 @@ export interface CopySession {
   ) => Effect.Effect<ReadonlyArray<Row>, CopyFailed>
   /** What a `COPY … TO STDOUT` gives. A reader that stops before the end has to close the session. */
   readonly read: (sql: string) => Stream.Stream<Uint8Array, CopyFailed>
-  /** Runs a `COPY … FROM STDIN`; the answer is the number of rows. Where the bytes fail, the statement fails. */
+  /**
+   * Runs a `COPY … FROM STDIN`; the answer is the number of rows. Where the bytes fail, the statement fails.
+   */
   readonly write: <E, R>(
     sql: string,
     bytes: Stream.Stream<Uint8Array, E, R>
@@ -88,7 +95,10 @@ const configOf = (address: DatabaseAddress): ClientConfig => {
   }
 }
 
-/** The ways to connect, in the order in which they are tried: `prefer` and `allow` encrypt where the server can. */
+/**
+ * The ways to connect, in the order in which they are tried: `prefer` and `allow` encrypt where the server
+ * can.
+ */
 const waysTo = (address: DatabaseAddress): ReadonlyArray<ClientConfig> => {
   const config = configOf(address)
   if (!("url" in address)) return [config]

@@ -109,7 +109,10 @@ export class Database extends Context.Service<
     })
   )
 
-  /** The same for a command that may work beside a service: an embedded server that runs is used, and no second one is started. */
+  /**
+   * The same for a command that may work beside a service: an embedded server that runs is used, and no
+   * second one is started.
+   */
   static readonly layerBeside: typeof Database.layer = Layer.unwrap(
     Effect.gen(function* () {
       const { database, dataDir } = yield* AppConfig
@@ -119,7 +122,10 @@ export class Database extends Context.Service<
   )
 }
 
-/** Retries until the database answers. The first failure of a DATABASE_URL is logged, as is an answer that takes long. */
+/**
+ * Retries until the database answers. The first failure of a DATABASE_URL is logged, as is an answer that
+ * takes long.
+ */
 const connected = Effect.fnUntraced(function* (client: SqlClient.SqlClient, address: DatabaseAddress) {
   let isSaid = false
   const say = (reason: string) =>
@@ -158,7 +164,10 @@ export const placeOf = (address: Redacted.Redacted): string => {
 export const databasePlace = ({ database, dataDir }: Settings): string =>
   database.url === null ? `the embedded database in ${dataDir}` : placeOf(database.url)
 
-/** Shows how busy a pool is, while the scope is open. `takers` counts those that have a connection or wait for one. */
+/**
+ * Shows how busy a pool is, while the scope is open. `takers` counts those that have a connection or wait for
+ * one.
+ */
 const observePool = (connectionsMax: number) => (takers: () => number) =>
   observe([
     observedGauge(databaseConnections.of("used"), () => Math.min(takers(), connectionsMax)),

@@ -8,8 +8,8 @@ import { inRealTime } from "../domain/Monotonic.ts"
 import { WorksFor } from "../domain/ProcessorTurns.ts"
 
 /**
- * Sentences of class 22, data exception, quote the value that could not be used, which may be what a user wrote. Source:
- * PostgreSQL 18, appendix A.
+ * Sentences of class 22, data exception, quote the value that could not be used, which may be what a user
+ * wrote. Source: PostgreSQL 18, appendix A.
  */
 const quotingClass = "22"
 
@@ -23,8 +23,9 @@ export const sentence = (cause: unknown): string | null => {
 }
 
 /**
- * The same error, whose message is what the server said and its SQLSTATE. It is for the operator: a client never sees it.
- * The error is the driver's own and new, so it is changed and not copied, which keeps its class and its stack.
+ * The same error, whose message is what the server said and its SQLSTATE. It is for the operator: a client
+ * never sees it. The error is the driver's own and new, so it is changed and not copied, which keeps its
+ * class and its stack.
  */
 const withServerSentence = (error: SqlError.SqlError): SqlError.SqlError => {
   const message = sentence(error.reason.cause)
@@ -44,7 +45,10 @@ export interface ClientLimits {
   readonly statementSeconds: number
 }
 
-/** Of all connections, the share that statements for one user may have at once: the server works for others beside them. */
+/**
+ * Of all connections, the share that statements for one user may have at once: the server works for others
+ * beside them.
+ */
 const userShare = 0.3
 /** How long an open connection may lie idle in the pool before it is closed. */
 const idleSeconds = 60
@@ -53,14 +57,17 @@ const idleInTransactionSeconds = 30
 /** After this the server has not kept its own limit, so it hangs or is cut off. */
 const statementGraceSeconds = 1
 const keepAliveSeconds = 30
-/** Of one row. The longest have what a body had, of 64 MiB at most, and the events of a response beside it. */
+/**
+ * Of one row. The longest have what a body had, of 64 MiB at most, and the events of a response beside it.
+ */
 const rowBytesMax = 268_435_456
 
 /** What every session is started with, beside its user, its database and `application_name`. */
 const startupParameters = ({ statementSeconds }: Pick<ClientLimits, "statementSeconds">) => ({
   statement_timeout: `${statementSeconds}s`,
   idle_in_transaction_session_timeout: `${idleInTransactionSeconds}s`,
-  // What is decided under a lock must see what was committed before it, whatever a database has for its default.
+  // What is decided under a lock must see what was committed before it, whatever a database has for its
+  // default.
   default_transaction_isolation: "read committed",
   jit: "off",
   timezone: "UTC"
@@ -83,8 +90,8 @@ const poolConfig = (address: DatabaseAddress, limits: ClientLimits): PgPool.Conf
 })
 
 /**
- * TLS as libpq understands `sslmode`: `require` encrypts, `verify-ca` and `verify-full` also check who answers;
- * `sslrootcert` names the authority. The driver reads the other modes itself.
+ * TLS as libpq understands `sslmode`: `require` encrypts, `verify-ca` and `verify-full` also check who
+ * answers; `sslrootcert` names the authority. The driver reads the other modes itself.
  */
 export const sslOf = (url: Redacted.Redacted): ConnectionOptions | undefined => {
   const parameters = new URL(Redacted.value(url)).searchParams
@@ -100,7 +107,10 @@ export const sslOf = (url: Redacted.Redacted): ConnectionOptions | undefined => 
 const urlParameters: ReadonlyArray<string> =
   "host port user password dbname application_name options connect_timeout sslmode sslrootcert".split(" ")
 
-/** A sentence about the parameters of DATABASE_URL that have no effect, such as a client certificate; else null. */
+/**
+ * A sentence about the parameters of DATABASE_URL that have no effect, such as a client certificate; else
+ * null.
+ */
 export const ignoredParameters = (url: Redacted.Redacted): string | null => {
   const names = [...new Set(new URL(Redacted.value(url)).searchParams.keys())]
   const ignored = names.filter((name) => !urlParameters.includes(name))
@@ -110,9 +120,10 @@ export const ignoredParameters = (url: Redacted.Redacted): string | null => {
 }
 
 /**
- * A pool of connections in which every wait is bounded: for a connection by `connectSeconds`, for a statement by
- * `statementSeconds`, which the server enforces, and this process when the server hangs. Names of columns are camelCase
- * here. `decorate` wraps every connection; `watch` gets the number of callers that have one or wait.
+ * A pool of connections in which every wait is bounded: for a connection by `connectSeconds`, for a statement
+ * by `statementSeconds`, which the server enforces, and this process when the server hangs. Names of columns
+ * are camelCase here. `decorate` wraps every connection; `watch` gets the number of callers that have one or
+ * wait.
  */
 export const makeDatabaseClient = Effect.fnUntraced(function* (
   address: DatabaseAddress,
@@ -184,8 +195,8 @@ const makeLeases = (
     takers: () => takers,
     get,
     reserve: bounded(pool.reserve),
-    // For one statement, which is what nearly all are for. The wait needs a bound only when there may be one; opening a
-    // connection has its own.
+    // For one statement, which is what nearly all are for. The wait needs a bound only when there may be one;
+    // opening a connection has its own.
     use: (statement) =>
       Effect.suspend(() => {
         if (takers >= limits.connectionsMax) return Effect.scoped(Effect.flatMap(get, statement))
@@ -239,7 +250,10 @@ const boundedConnection = (
   }
 }
 
-/** PostgreSQL answers ROLLBACK to the COMMIT of a transaction that has failed; that must not look like success. */
+/**
+ * PostgreSQL answers ROLLBACK to the COMMIT of a transaction that has failed; that must not look like
+ * success.
+ */
 const commit = (connection: SqlConnection.Connection): Effect.Effect<void, SqlError.SqlError> =>
   Effect.flatMap(connection.executeRaw("COMMIT", []), (result) =>
     Predicate.hasProperty(result, "command") && result.command === "ROLLBACK"

@@ -57,8 +57,8 @@ const filledTable = Effect.fnUntraced(function* (session: CopySession) {
 })
 
 /**
- * Copies all rows of a database into one that has the same tables without rows, as of one moment and in one transaction, and
- * compares both. Whatever fails or is killed leaves the target without rows.
+ * Copies all rows of a database into one that has the same tables without rows, as of one moment and in one
+ * transaction, and compares both. Whatever fails or is killed leaves the target without rows.
  */
 export const copyDatabase = Effect.fn("DatabaseMove.copy")(function* (
   source: DatabaseAddress,

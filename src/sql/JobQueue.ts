@@ -3,11 +3,16 @@ import { PersistedQueue } from "effect/persistence"
 import { SqlClient, SqlError, type Statement } from "effect/sql"
 import { rowsAs } from "./rows.ts"
 
-/** How often a job may break off, because its process ended or something that it needs was away, before it is given up. */
+/**
+ * How often a job may break off, because its process ended or something that it needs was away, before it is
+ * given up.
+ */
 export const attemptsMax = 5
 /** How soon a process notices jobs that another one offered or left behind. */
 const pollSeconds = 2
-/** How long the jobs of a process that was killed stay locked, and how often a running one renews its locks. */
+/**
+ * How long the jobs of a process that was killed stay locked, and how often a running one renews its locks.
+ */
 const lockSeconds = 30
 const lockRefreshSeconds = 10
 /** Pause after the first attempt that broke off; it doubles with each, up to the longest. */
@@ -15,7 +20,10 @@ const retrySecondsMin = 2
 const retrySecondsMax = 3_600
 /** Pause of a worker after something failed. */
 const restSeconds = 1
-/** How long a job that ended is known. A row that is due even then, because nothing was recorded, gets it once more. */
+/**
+ * How long a job that ended is known. A row that is due even then, because nothing was recorded, gets it once
+ * more.
+ */
 const endedJobHours = 1
 /** Jobs of one owner that broke off and rest: with so many, none of the owner's others is begun. */
 const restingPerOwnerMax = 100
@@ -46,7 +54,10 @@ const makeStore = (table: string) =>
     )
   )
 
-/** Unlocks every job of the tables. Only for a process that shares the database with no other, before its first job. */
+/**
+ * Unlocks every job of the tables. Only for a process that shares the database with no other, before its
+ * first job.
+ */
 export const unlockAllJobs = Effect.fnUntraced(function* (tables: ReadonlyArray<string>) {
   const sql = yield* SqlClient.SqlClient
   yield* Effect.forEach(
@@ -75,8 +86,8 @@ interface JobQueueOptions<Job extends object, R> {
   readonly perOwnerMax: number
   readonly attemptsMax?: number
   /**
-   * The rows that still need a job, of one owner or of all: `id` is the job's and never that of other work, `owner` is text,
-   * `job` is JSON, and an owner's jobs are done in the order of `turn`.
+   * The rows that still need a job, of one owner or of all: `id` is the job's and never that of other work,
+   * `owner` is text, `job` is JSON, and an owner's jobs are done in the order of `turn`.
    */
   readonly due: (owner: Statement.Fragment | null) => Statement.Fragment
   /** How often a process looks for work that was left behind, or became due without an offer. */
@@ -84,16 +95,20 @@ interface JobQueueOptions<Job extends object, R> {
   /** Jobs that this process does at once. */
   readonly workers: number
   readonly run: (job: Job) => Effect.Effect<void, unknown, R>
-  /** For a job that broke off too often. Records that in its row; one that stays due gets the job anew in an hour or two. */
+  /**
+   * For a job that broke off too often. Records that in its row; one that stays due gets the job anew in an
+   * hour or two.
+   */
   readonly giveUp: (job: Job) => Effect.Effect<unknown, unknown, R>
   /** The log line for a job that broke off. */
   readonly brokenOff: string
 }
 
 /**
- * Does background work on rows of the database, for as long as the scope is open. A job survives the process: it is done by
- * one process at a time, and again by any when that broke off. The queue is in the order of arrival and holds only a few jobs
- * of each owner; the end of one lets the owner's next one in, behind those of the others. So owners take turns.
+ * Does background work on rows of the database, for as long as the scope is open. A job survives the process:
+ * it is done by one process at a time, and again by any when that broke off. The queue is in the order of
+ * arrival and holds only a few jobs of each owner; the end of one lets the owner's next one in, behind those
+ * of the others. So owners take turns.
  */
 export const makeJobQueue = Effect.fnUntraced(function* <Job extends object, R>(
   options: JobQueueOptions<Job, R>
@@ -124,7 +139,10 @@ export const makeJobQueue = Effect.fnUntraced(function* <Job extends object, R>(
     sql`(${due(owner)}) AS item WHERE NOT EXISTS (
       SELECT FROM ${sql(table)} AS known WHERE known.id = item.id AND known.queue_name = ${name} OFFSET 0)`
 
-  /** How many more jobs the owners who have jobs may have in the queue. Those that rest count only when they are many. */
+  /**
+   * How many more jobs the owners who have jobs may have in the queue. Those that rest count only when they
+   * are many.
+   */
   const rooms = sql`SELECT element::jsonb ->> ${options.owner} AS owner,
       CASE WHEN count(*) FILTER (WHERE visible_at > statement_timestamp()) < ${restingPerOwnerMax}
         THEN ${perOwnerMax} - count(*) FILTER (WHERE visible_at <= statement_timestamp()) ELSE 0 END AS jobs
@@ -162,7 +180,8 @@ export const makeJobQueue = Effect.fnUntraced(function* <Job extends object, R>(
     const take = queue.take((job, taken) => {
       done = job
       return (taken.attempts > attempts ? options.giveUp(job) : options.run(job)).pipe(
-        // The queue counts no attempt that ends by an interruption, which has to be one of this process's end.
+        // The queue counts no attempt that ends by an interruption, which has to be one of this process's
+        // end.
         Effect.catchCauseIf(Cause.hasInterruptsOnly, (cause) => Effect.die(Cause.squash(cause)))
       )
     })

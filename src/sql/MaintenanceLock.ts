@@ -50,7 +50,10 @@ const takeLock = (session: CopySession, lock: "maintenance" | "backup") =>
     Effect.catch((error) => (error === "taken" ? busy(session) : Effect.fail(error)))
   )
 
-/** Keeps other commands away from the database until the session ends, however it does; fails where one is at work. */
+/**
+ * Keeps other commands away from the database until the session ends, however it does; fails where one is at
+ * work.
+ */
 export const holdMaintenance = Effect.fn("MaintenanceLock.hold")(function* (
   session: CopySession,
   command: MaintenanceCommand

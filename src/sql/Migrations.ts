@@ -90,7 +90,10 @@ export const newestKnown = Math.max(...Object.keys(migrations).map(numberOf))
 export class SchemaTooNew extends Schema.TaggedError<SchemaTooNew>()("SchemaTooNew", {
   found: Schema.Int,
   known: Schema.Int,
-  /** The build that migrated it; null where the database doesn't say. Older builds are recorded without their commit. */
+  /**
+   * The build that migrated it; null where the database doesn't say. Older builds are recorded without their
+   * commit.
+   */
   writtenBy: Schema.NullOr(Schema.String)
 }) {
   override get message(): string {
@@ -167,7 +170,10 @@ const planUpTo = Effect.fnUntraced(function* (after: number) {
   return { before: newest, after, pending } satisfies MigrationPlan
 })
 
-/** A restore may begin while a start migrates, and then finds the tables: so this is asked before and after a migration. */
+/**
+ * A restore may begin while a start migrates, and then finds the tables: so this is asked before and after a
+ * migration.
+ */
 export const refuseUnfinished = Effect.flatMap(hasTable(restoreTable), (found) =>
   found ? Effect.fail(new RestoreUnfinished()) : Effect.void
 )
@@ -251,9 +257,9 @@ export const plannedMigrations = (address: DatabaseAddress): Effect.Effect<Migra
   withClient(address, planOf).pipe(Effect.withSpan("Migrations.plan"))
 
 /**
- * Brings the tables of the database at `address` up to date, and gives what there was to do. Any number of processes may do so
- * at once: one works, under a lock on the table of migrations, and the others wait for it. All pending migrations are
- * one transaction: a process that is killed leaves the database as it was.
+ * Brings the tables of the database at `address` up to date, and gives what there was to do. Any number of
+ * processes may do so at once: one works, under a lock on the table of migrations, and the others wait for
+ * it. All pending migrations are one transaction: a process that is killed leaves the database as it was.
  */
 export const migrate = (
   address: DatabaseAddress,

@@ -15,7 +15,10 @@ export const pageOf = <A>(rows: ReadonlyArray<A>): Page<A> => ({
 /** Stands for "from the beginning": no id sorts before it. */
 export const firstId = "00000000-0000-0000-0000-000000000000"
 
-/** A part of a list in the order of ids: from the entry `after` on, or what comes right before the entry `before`. */
+/**
+ * A part of a list in the order of ids: from the entry `after` on, or what comes right before the entry
+ * `before`.
+ */
 export interface Stretch<Id extends string> {
   readonly limit: number
   readonly order: "asc" | "desc"

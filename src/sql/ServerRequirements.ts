@@ -117,8 +117,8 @@ const backendOf = Effect.fnUntraced(function* (connection: SqlConnection.Connect
 })
 
 /**
- * Whether transactions of one session are given to changing servers, as a pooler in transaction mode does: while the other
- * session holds a transaction open, one that is alone on its server stays on it.
+ * Whether transactions of one session are given to changing servers, as a pooler in transaction mode does:
+ * while the other session holds a transaction open, one that is alone on its server stays on it.
  */
 const isMultiplexed = Effect.fnUntraced(function* (
   one: SqlConnection.Connection,
@@ -136,7 +136,10 @@ const isMultiplexed = Effect.fnUntraced(function* (
   return false
 })
 
-/** PgBouncer in statement mode refuses BEGIN and closes the connection, which a server that has just answered doesn't. */
+/**
+ * PgBouncer in statement mode refuses BEGIN and closes the connection, which a server that has just answered
+ * doesn't.
+ */
 const isStatementMode = ({ message }: SqlError.SqlError): boolean =>
   /statement pooling|connection closed/i.test(message)
 

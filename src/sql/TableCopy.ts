@@ -47,7 +47,10 @@ export const tablesOf = (session: CopySession, except: ReadonlyArray<string> = n
     )
     .pipe(Effect.flatMap(Schema.decodeUnknownEffect(Tables)), Effect.catchTag("SchemaError", Effect.die))
 
-/** The rows of a table as COPY's text, as of the session's transaction: each is a line, and holds no other newline. */
+/**
+ * The rows of a table as COPY's text, as of the session's transaction: each is a line, and holds no other
+ * newline.
+ */
 export const readTable = (session: CopySession, table: CopiedTable): Stream.Stream<Uint8Array, CopyFailed> =>
   session.read(`COPY ${target(table)} TO STDOUT`)
 
@@ -83,7 +86,10 @@ export const inRows =
       { onHalt: ({ bytes, parts }) => (bytes === 0 ? [] : [Buffer.concat(parts)]) }
     )
 
-/** Deletes what migrations have put into a table. One that is empty may refuse every deletion, as the audit log does. */
+/**
+ * Deletes what migrations have put into a table. One that is empty may refuse every deletion, as the audit
+ * log does.
+ */
 export const clearTable = Effect.fnUntraced(function* (session: CopySession, { name }: CopiedTable) {
   const found = yield* session.run(`SELECT 1 FROM ${quoted(name)} LIMIT 1`)
   if (found.length > 0) yield* session.run(`DELETE FROM ${quoted(name)}`)
@@ -132,7 +138,10 @@ const foreignKeyQuery = `SELECT conrelid::regclass::text AS table, quote_ident(c
 /** A foreign key of the session's schema, as statements name and add it. */
 type ForeignKey = Readonly<Record<"table" | "name" | "definition", unknown>>
 
-/** Lets tables be filled in any order, and fast. To be called in a transaction; `addForeignKeys` takes what it returns. */
+/**
+ * Lets tables be filled in any order, and fast. To be called in a transaction; `addForeignKeys` takes what it
+ * returns.
+ */
 export const dropForeignKeys = Effect.fnUntraced(function* (session: CopySession) {
   const keys = yield* session.run(foreignKeyQuery)
   for (const { name, table } of keys) yield* session.run(`ALTER TABLE ${table} DROP CONSTRAINT ${name}`)

@@ -3,13 +3,16 @@ import { SqlError } from "effect/sql"
 import { DatabaseUnavailable } from "../domain/Errors.ts"
 
 /**
- * SQLSTATE classes and codes of temporary failures, beyond those that the driver knows by name: insufficient resources
- * (53300 is "too many connections"), shutdown and crash, storage that fails, a session ended by an idle limit, and a server
- * that has become read-only after a failover.
+ * SQLSTATE classes and codes of temporary failures, beyond those that the driver knows by name: insufficient
+ * resources (53300 is "too many connections"), shutdown and crash, storage that fails, a session ended by an
+ * idle limit, and a server that has become read-only after a failover.
  */
 const unavailableStates = ["53", "57P", "58", "25P03", "25006"]
 
-/** The code that came with a failure: the server's SQLSTATE, or the operating system's name for a failed connection. */
+/**
+ * The code that came with a failure: the server's SQLSTATE, or the operating system's name for a failed
+ * connection.
+ */
 const sqlState = (error: SqlError.SqlError): string => {
   const cause = error.reason.cause
   return Predicate.hasProperty(cause, "code") && Predicate.isString(cause.code) ? cause.code : ""
@@ -21,7 +24,10 @@ export const isUnavailable = (error: SqlError.SqlError): boolean =>
   error.reason.operation === "connect" ||
   unavailableStates.some((state) => sqlState(error).startsWith(state))
 
-/** Errors of a network, or of a PostgreSQL that is still starting; unlike a wrong password or URL, they may pass. */
+/**
+ * Errors of a network, or of a PostgreSQL that is still starting; unlike a wrong password or URL, they may
+ * pass.
+ */
 const passingCodes = [
   ["ECONNREFUSED", "ECONNRESET", "ENOTFOUND", "EAI_AGAIN", "ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH"],
   ["ENOENT", "57P01", "57P02", "57P03", "53300"]
@@ -37,8 +43,8 @@ export const isPassing = (error: SqlError.SqlError): boolean =>
   passingCodes.includes(sqlState(error)) || passingMessages.includes(error.message)
 
 /**
- * Turns every failure of SQL into `DatabaseUnavailable` when the database can't be reached, is too slow or out of
- * connections, and into a defect otherwise, a row that doesn't decode included.
+ * Turns every failure of SQL into `DatabaseUnavailable` when the database can't be reached, is too slow or
+ * out of connections, and into a defect otherwise, a row that doesn't decode included.
  */
 export const orUnavailable = <A, E, R>(
   self: Effect.Effect<A, E, R>

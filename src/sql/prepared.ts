@@ -4,8 +4,9 @@ import type { SqlClient, Statement } from "effect/sql"
 export type Placeholder = symbol
 
 /**
- * A statement whose text is put together once, for what every request runs: a template does it each time, and the driver then hashes the
- * new text to find out whether the server knows it (docs/decisions/speed.md). `build` inserts parameters by their names.
+ * A statement whose text is put together once, for what every request runs: a template does it each time, and
+ * the driver then hashes the new text to find out whether the server knows it (docs/decisions/speed.md).
+ * `build` inserts parameters by their names.
  */
 export const prepared = <Parameters extends object>(
   sql: SqlClient.SqlClient,

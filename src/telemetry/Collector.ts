@@ -25,8 +25,8 @@ const reasonOf = (error: unknown): string => {
 }
 
 /**
- * The same answer without its body, which was read so that the connection can be reused. The exporters would read all of
- * it, without a limit of time or size.
+ * The same answer without its body, which was read so that the connection can be reused. The exporters would
+ * read all of it, without a limit of time or size.
  */
 const withoutBody = (request: HttpClientRequest.HttpClientRequest) =>
   Effect.fnUntraced(function* (answer: HttpClientResponse.HttpClientResponse) {
@@ -44,9 +44,10 @@ const withoutBody = (request: HttpClientRequest.HttpClientRequest) =>
 const signalOf = (url: string): string => url.slice(url.lastIndexOf("/") + 1)
 
 /**
- * The HTTP client of the exporters. It limits the time and the number of deliveries, and logs when an outage begins and
- * ends. A delivery whose retries fail ends in a defect: after a failure the exporters would retry for as long as the
- * collector asks, and buffer new data meanwhile; after a defect they drop it, and pause for a minute.
+ * The HTTP client of the exporters. It limits the time and the number of deliveries, and logs when an outage
+ * begins and ends. A delivery whose retries fail ends in a defect: after a failure the exporters would retry
+ * for as long as the collector asks, and buffer new data meanwhile; after a defect they drop it, and pause
+ * for a minute.
  */
 export const makeCollectorClient = Effect.gen(function* () {
   const client = yield* HttpClient.HttpClient

@@ -14,13 +14,16 @@ interface Instrument<out Series> {
 const unitSuffixes: Readonly<Record<string, string>> = { s: "_seconds", By: "_bytes" }
 
 /**
- * Units in braces are left out, as in every translation of OpenTelemetry to Prometheus, so that a dashboard fits both.
- * Source: OpenTelemetry, Prometheus and OpenMetrics compatibility, metric metadata.
+ * Units in braces are left out, as in every translation of OpenTelemetry to Prometheus, so that a dashboard
+ * fits both. Source: OpenTelemetry, Prometheus and OpenMetrics compatibility, metric metadata.
  */
 const prometheusNameOf = (id: string, unit: string, suffix: string): string =>
   id.replaceAll(/[^a-zA-Z0-9]/g, "_") + (unitSuffixes[unit] ?? "") + suffix
 
-/** `unit` is in the case-sensitive code of UCUM. A series is created once, so that an update merges no attributes. */
+/**
+ * `unit` is in the case-sensitive code of UCUM. A series is created once, so that an update merges no
+ * attributes.
+ */
 const instrument = <Series>(
   id: string,
   unit: string,
@@ -61,9 +64,10 @@ const histogram = (
   )
 
 /*
- * Everything that is measured. No label names a user, a key, a conversation or a path: each has few values, and a model
- * is one of the catalog. Names, labels and boundaries are those of OpenTelemetry where it has any.
- * Source: OpenTelemetry semantic conventions, generative AI metrics, HTTP metrics, database client metrics.
+ * Everything that is measured. No label names a user, a key, a conversation or a path: each has few values,
+ * and a model is one of the catalog. Names, labels and boundaries are those of OpenTelemetry where it has
+ * any. Source: OpenTelemetry semantic conventions, generative AI metrics, HTTP metrics, database client
+ * metrics.
  */
 
 const callLabels = [

@@ -95,8 +95,9 @@ const lostLine = (timestamp: string, count: number) => ({
 })
 
 /**
- * Writes lines of JSON to an output, or short ones for a person, in which `message` is one string. A failure of the database has no stack, and
- * a warning about it that was logged within the last minute is left out: during an outage much fails for the same reason.
+ * Writes lines of JSON to an output, or short ones for a person, in which `message` is one string. A failure
+ * of the database has no stack, and a warning about it that was logged within the last minute is left out:
+ * during an outage much fails for the same reason.
  */
 export const makeLogLines = (
   output: Pick<LogOutput, "write" | "reportLost">,

@@ -15,7 +15,9 @@ export interface Sink {
 
 /** Lines that are written as they can be: writing never throws, and nothing waits for it. */
 export interface LogOutput {
-  /** Writes a line, or loses it: where the sink fails, or while more than 1,048,576 characters wait for it. */
+  /**
+   * Writes a line, or loses it: where the sink fails, or while more than 1,048,576 characters wait for it.
+   */
   readonly write: (line: string) => void
   /** Writes a line about those that were lost, if any were since the last such line. */
   readonly reportLost: (lineOf: (count: number) => string) => void
@@ -36,7 +38,9 @@ interface WaitingLine {
 
 const textOf = (lines: ReadonlyArray<WaitingLine>): string => lines.map(({ text }) => text).join("")
 
-/** The lines that were not written whole, when so many bytes of them were, and whether the last one was cut. */
+/**
+ * The lines that were not written whole, when so many bytes of them were, and whether the last one was cut.
+ */
 const lossOf = (lines: ReadonlyArray<WaitingLine>, bytes: number, wasCut: boolean) => {
   const missing: Array<WaitingLine> = []
   let end = wasCut ? 1 : 0
@@ -123,7 +127,10 @@ const streamSink = (stream: NodeJS.WriteStream): Sink => ({
   writeLast: (text) => void stream.write(text)
 })
 
-/** A file or a device. Node's own stream writes to it while all else waits, and gives up after the first failure. */
+/**
+ * A file or a device. Node's own stream writes to it while all else waits, and gives up after the first
+ * failure.
+ */
 const fileSink = (file: number): Sink => ({
   write: (text, done) => {
     const bytes = Buffer.from(text)

@@ -27,8 +27,8 @@ const bare = (exit: Exit.Exit<unknown, unknown>): Exit.Exit<unknown, unknown> =>
     : Exit.fail(withoutStack(kindOf(exit.cause)))
 
 /**
- * The same tracer, which gets only the names of failures, and only the spans of requests: background work would create
- * traces without end.
+ * The same tracer, which gets only the names of failures, and only the spans of requests: background work
+ * would create traces without end.
  */
 export const bareTracer = (tracer: Tracer.Tracer): Tracer.Tracer =>
   Tracer.make({

@@ -4,8 +4,8 @@ const framesMax = 20
 const name = /^\w{1,64}$/
 
 /**
- * The name of an error and where it arose, without its message: that of an operator's package may quote a prompt, an answer or a key. Takes
- * whatever was thrown, and never throws.
+ * The name of an error and where it arose, without its message: that of an operator's package may quote a
+ * prompt, an answer or a key. Takes whatever was thrown, and never throws.
  */
 export const traceOf = (error: unknown): string => {
   try {

@@ -72,7 +72,8 @@ const processMetricsLayer = ({ build, version }: Build, log: LogOutput) =>
 
 /**
  * Logs lines of JSON to `log`, from the level that the settings name, and exports what they name to a
- * collector. All that holds ids, numbers and reasons; never a key, and never the text of a prompt, an answer or a file.
+ * collector. All that holds ids, numbers and reasons; never a key, and never the text of a prompt, an answer
+ * or a file.
  */
 export const telemetryLayer = (build: Build, log: LogOutput) =>
   Layer.unwrap(

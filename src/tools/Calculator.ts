@@ -4,10 +4,16 @@ import { Evaluation, ExpressionError } from "./calculator/Expression.ts"
 import { isExact } from "./calculator/Functions.ts"
 import { defineTool, ToolFailed } from "./Tool.ts"
 
-/** Significant digits that are shown, and decimal places that are shown of an exact number whose whole part is longer. */
+/**
+ * Significant digits that are shown, and decimal places that are shown of an exact number whose whole part is
+ * longer.
+ */
 const [shownDigits, shownPlaces] = [34, 10]
 
-/** Plain digits; a power of ten (1.5e40) where they would end, or begin after the point, in a long row of zeros. */
+/**
+ * Plain digits; a power of ten (1.5e40) where they would end, or begin after the point, in a long row of
+ * zeros.
+ */
 const numberText = (value: Decimal): string => {
   const digits = isExact(value) ? Math.max(shownDigits, value.e + 1 + shownPlaces) : shownDigits
   const shown = value.toSignificantDigits(digits)

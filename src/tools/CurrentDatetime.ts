@@ -48,7 +48,8 @@ const unknownZone = (asked: string): ToolFailed => {
 }
 
 const answerOf = (now: DateTime.Utc, { name, rules }: Zone): string => {
-  // The second begins before the zone is set: in a zone, the hour that summer time repeats would become the first of the two.
+  // The second begins before the zone is set: in a zone, the hour that summer time repeats would become the
+  // first of the two.
   const second = DateTime.setZone(DateTime.startOf(now, "second"), rules)
   const { weekDay } = DateTime.toParts(second)
   return JSON.stringify({

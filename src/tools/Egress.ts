@@ -33,7 +33,8 @@ export const makeEgressRules = (
   }
 
   /**
-   * The addresses to connect to, in order; empty unless every one of `found` may be reached. `own` are this machine's.
+   * The addresses to connect to, in order; empty unless every one of `found` may be reached. `own` are this
+   * machine's.
    */
   const reachable = (
     { port }: WebAddress,

@@ -32,7 +32,8 @@ export const defineTool = <const Fields extends Schema.Struct.Fields>(tool: {
     spec: {
       name: tool.name,
       description: tool.description,
-      // Derived when a model is first offered the tool, since a start would wait for it (docs/decisions/speed.md).
+      // Derived when a model is first offered the tool, since a start would wait for it
+      // (docs/decisions/speed.md).
       get parameters() {
         return (schema ??= Schema.toJsonSchemaDocument(tool.parameters).schema)
       }

@@ -24,7 +24,8 @@ export class Toolkit extends Context.Service<
   {
     readonly offered: ReadonlyArray<ToolSpec>
     /**
-     * Runs a call. An unknown tool, malformed arguments, a failure and a timeout are results too, with a message for the model.
+     * Runs a call. An unknown tool, malformed arguments, a failure and a timeout are results too, with a
+     * message for the model.
      */
     readonly run: (
       call: ToolCall,

@@ -108,7 +108,10 @@ const hidden = /[\u{e0000}-\u{e007f}\u202a-\u202e\u2066-\u2069]/gu
 
 const plainText = (text: string): string => storableForm(text).replace(hidden, "")
 
-/** A page between two lines with a random mark, which its author can't know: nothing in the page can look like its end. */
+/**
+ * A page between two lines with a random mark, which its author can't know: nothing in the page can look like
+ * its end.
+ */
 const framed = ({ bytes, isCut, url }: EgressAnswer, page: WebPage, mark: string): string => {
   const { mediaType, text, title, truncated } = page
   return [

@@ -26,7 +26,10 @@ const parameters = Schema.Struct({
   )
 })
 
-/** Loaded with the first search: the reader of HTML makes its tables of characters at once (docs/decisions/speed.md). */
+/**
+ * Loaded with the first search: the reader of HTML makes its tables of characters at once
+ * (docs/decisions/speed.md).
+ */
 const resultList = Effect.promise(() => import("./search/ResultList.ts"))
 
 /** The tool that searches the web; none where no search provider is configured. */
@@ -58,7 +61,9 @@ export const webSearch: Effect.Effect<ReadonlyArray<Tool>, never, AppConfig | Eg
 export class SearchProbe extends Context.Service<
   SearchProbe,
   {
-    /** The number of results of one search, as a model would make it; null where no provider is configured. */
+    /**
+     * The number of results of one search, as a model would make it; null where no provider is configured.
+     */
     readonly search: Effect.Effect<number, ToolFailed> | null
   }
 >()("parley/tools/SearchProbe") {

@@ -11,16 +11,22 @@ const waitingMax = 100
 
 type Reserve = (ask: TokenRequest) => Effect.Effect<Grant, UsageLimitExceeded | DatabaseUnavailable>
 
-/** Whether only reservations of running requests are in the way, so that there may be enough a little later. */
+/**
+ * Whether only reservations of running requests are in the way, so that there may be enough a little later.
+ */
 const isHeld = (error: UsageLimitExceeded | DatabaseUnavailable): boolean =>
   error._tag === "UsageLimitExceeded" && error.used < error.limit
 
-/** Requests of a key with limits of its own wait beside those of the user's other keys, which may go on meanwhile. */
+/**
+ * Requests of a key with limits of its own wait beside those of the user's other keys, which may go on
+ * meanwhile.
+ */
 const queueOf = ({ limitedKey, userId }: TokenRequest): string => limitedKey ?? userId
 
 /**
- * Reserves, and waits up to `waitSeconds` where running requests have reserved the rest of a limit. The requests of a queue wait
- * in order, and only the first of them tries again. Interruption ends the wait, and never loses a reservation.
+ * Reserves, and waits up to `waitSeconds` where running requests have reserved the rest of a limit. The
+ * requests of a queue wait in order, and only the first of them tries again. Interruption ends the wait, and
+ * never loses a reservation.
  */
 export const makeAdmission = (reserve: Reserve, waitSeconds: number): Reserve => {
   const queues = new FairPermits({ perKeyMax: 1 })

@@ -43,7 +43,10 @@ const leftWithin = ({ held, limit, used }: Bound): number => limit - used - held
 export const leftOf = (asked: Asked): number =>
   Math.max(0, Math.min(Number.POSITIVE_INFINITY, ...boundsOf(asked).map(leftWithin)))
 
-/** What is spent before what is only reserved, then what resets last, then the tighter limit, and that of the user. */
+/**
+ * What is spent before what is only reserved, then what resets last, then the tighter limit, and that of the
+ * user.
+ */
 const mostRestrictiveFirst = Order.combineAll([
   Order.mapInput(Order.Boolean, (bound: Bound) => !isSpent(bound)),
   Order.mapInput(Order.Boolean, (bound: Bound) => bound.window === "daily"),

@@ -30,13 +30,15 @@ interface Refused {
 }
 
 /**
- * The requests per minute of keys with such a limit, counted in PostgreSQL for all processes. A minute begins with the first
- * request after the last one, by the clock of the database.
+ * The requests per minute of keys with such a limit, counted in PostgreSQL for all processes. A minute begins
+ * with the first request after the last one, by the clock of the database.
  */
 export class KeyRates extends Context.Service<
   KeyRates,
   {
-    /** Counts a request, or refuses it without counting where the key has sent `limit` of them in its minute. */
+    /**
+     * Counts a request, or refuses it without counting where the key has sent `limit` of them in its minute.
+     */
     readonly admit: (
       keyId: ApiKeyId,
       limit: number
@@ -90,9 +92,9 @@ export class KeyRates extends Context.Service<
 }
 
 /**
- * Counts a batch of requests by one statement: of each key as many as its minute has left, in their order. Rows are locked in one
- * order, so that the statements of two processes never deadlock. A minute that begins in the future is over: the clock was set
- * back.
+ * Counts a batch of requests by one statement: of each key as many as its minute has left, in their order.
+ * Rows are locked in one order, so that the statements of two processes never deadlock. A minute that begins
+ * in the future is over: the clock was set back.
  */
 const makeCount = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient

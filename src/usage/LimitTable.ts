@@ -45,7 +45,10 @@ interface Known {
   readonly limits: Deferred.Deferred<TokenLimits, DatabaseUnavailable>
 }
 
-/** The limits of the users: those of the settings, those that differ for a plan, and those that differ for one user. */
+/**
+ * The limits of the users: those of the settings, those that differ for a plan, and those that differ for one
+ * user.
+ */
 export const makeLimitTable = Effect.gen(function* () {
   const { dailyTokens, monthlyTokens } = (yield* AppConfig).usage
   const plans = yield* Plans

@@ -40,8 +40,8 @@ export const makeReservationTable = Effect.gen(function* () {
     ), ${apply}`
 
   /**
-   * Renews reservations, and returns those that are gone. Rows that another statement has locked are skipped, because waiting
-   * for them in another order could deadlock.
+   * Renews reservations, and returns those that are gone. Rows that another statement has locked are skipped,
+   * because waiting for them in another order could deadlock.
    */
   const renew = Effect.fnUntraced(function* (held: ReadonlyArray<Reservation>) {
     const ids = held.map((one) => one.responseId)
@@ -63,8 +63,9 @@ export const makeReservationTable = Effect.gen(function* () {
   })
 
   /**
-   * Restores reservations that expired while their response runs, whatever is left: this process was suspended, or did not
-   * reach the database. What the response spends will count anyway, and must not be granted a second time.
+   * Restores reservations that expired while their response runs, whatever is left: this process was
+   * suspended, or did not reach the database. What the response spends will count anyway, and must not be
+   * granted a second time.
    */
   const restore = (lost: ReadonlyArray<Reservation>) => {
     const column = <A>(of: (one: Reservation) => A) => lost.map(of)
@@ -89,7 +90,10 @@ export const makeReservationTable = Effect.gen(function* () {
   return { expire, renew, restore }
 })
 
-/** Releases every reservation. Only for a process that shares the database with no other, before its first reservation. */
+/**
+ * Releases every reservation. Only for a process that shares the database with no other, before its first
+ * reservation.
+ */
 export const endAllReservations = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { expire } = yield* makeReservationTable
@@ -133,7 +137,10 @@ export const makeReservations = Effect.gen(function* () {
     },
     /** Releases the expired reservations of one user or of all, and the uncertain ones of this process. */
     expire,
-    /** Renews those of this process, and releases expired ones. To be run several times in the life of a reservation. */
+    /**
+     * Renews those of this process, and releases expired ones. To be run several times in the life of a
+     * reservation.
+     */
     renewAll: Effect.suspend(() => Effect.andThen(running.size === 0 ? Effect.void : renew, expire(null)))
   }
 })

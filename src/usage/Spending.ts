@@ -67,7 +67,10 @@ const columnsOf = (spent: Arr.NonEmptyReadonlyArray<Spent>) => {
   }
 }
 
-/** One statement records what was spent and releases the reservations; `countEvents` ends it and updates the counters. */
+/**
+ * One statement records what was spent and releases the reservations; `countEvents` ends it and updates the
+ * counters.
+ */
 export const writeRecords = (sql: SqlClient.SqlClient, countEvents: Statement.Fragment) => {
   const write = prepared<ReturnType<typeof columnsOf>>(
     sql,

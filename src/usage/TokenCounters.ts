@@ -79,9 +79,9 @@ export const expiry = (sql: SqlClient.SqlClient): Statement.Fragment =>
   sql`clock_timestamp() + make_interval(secs => ${reservationSeconds})`
 
 /**
- * The end of a statement whose `changed` has, by user, key (or null), day and month, the tokens that were used and that
- * are no longer reserved. Only the newest window of each owner counts. Rows are locked in one order, so two such
- * statements never deadlock.
+ * The end of a statement whose `changed` has, by user, key (or null), day and month, the tokens that were
+ * used and that are no longer reserved. Only the newest window of each owner counts. Rows are locked in one
+ * order, so two such statements never deadlock.
  */
 const applyTo = (sql: SqlClient.SqlClient): Statement.Fragment => sql`
   events AS (
@@ -115,10 +115,11 @@ const applyTo = (sql: SqlClient.SqlClient): Statement.Fragment => sql`
   WHERE c.owner_id = changes.owner_id`
 
 /**
- * One row per user, and per key that has token limits, with the tokens of its windows. Each change, also with the reservations,
- * is one statement that relies on the locks of these rows alone: PostgreSQL reads a row again after it waited for it, but not
- * other rows. Windows are those of the times that are passed in. They never go back, and are at most a day ahead of the
- * database's clock, so that a process with a wrong clock can't close the windows of a year.
+ * One row per user, and per key that has token limits, with the tokens of its windows. Each change, also with
+ * the reservations, is one statement that relies on the locks of these rows alone: PostgreSQL reads a row
+ * again after it waited for it, but not other rows. Windows are those of the times that are passed in. They
+ * never go back, and are at most a day ahead of the database's clock, so that a process with a wrong clock
+ * can't close the windows of a year.
  */
 export const makeTokenCounters = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -179,8 +180,9 @@ export const makeTokenCounters = Effect.gen(function* () {
     )
 
   /**
-   * Starts with the sums of the records, for an owner who had no limit so far. A record that is being written meanwhile would
-   * neither be seen here nor find the new row; the lock waits for it, and lets later ones see the row.
+   * Starts with the sums of the records, for an owner who had no limit so far. A record that is being written
+   * meanwhile would neither be seen here nor find the new row; the lock waits for it, and lets later ones see
+   * the row.
    */
   const create = ({ limitedKey, userId }: TokenRequest, day: string) =>
     Effect.andThen(
@@ -197,7 +199,10 @@ export const makeTokenCounters = Effect.gen(function* () {
         WHERE NOT EXISTS (SELECT 1 FROM token_counters WHERE owner_id = owners.id)`
     ).pipe(sql.withTransaction)
 
-  /** Reserves what is granted, which is 0 where nothing is left. The windows of the user, and of the key if it has limits. */
+  /**
+   * Reserves what is granted, which is 0 where nothing is left. The windows of the user, and of the key if it
+   * has limits.
+   */
   const reserve = Effect.fnUntraced(function* (ask: TokenRequest, limits: TokenLimits, now: DateTime.Utc) {
     const { day } = windowsOf(now)
     const counted = yield* count(ask, limits, day)

@@ -66,14 +66,15 @@ export class Usage extends Context.Service<
     /** Starts to read a user's limits, so that `reserve` need not wait for them. */
     readonly prepare: (userId: UserId) => Effect.Effect<void>
     /**
-     * Reserves tokens until `record`: no more than are left in both windows, of the user and of a key with limits of its
-     * own, but at least `least` while any are left, also when requests run at once. Infinite without a limit. After a
-     * crash, reservations expire within a minute.
+     * Reserves tokens until `record`: no more than are left in both windows, of the user and of a key with
+     * limits of its own, but at least `least` while any are left, also when requests run at once. Infinite
+     * without a limit. After a crash, reservations expire within a minute.
      */
     readonly reserve: (ask: TokenRequest) => Effect.Effect<Grant, UsageLimitExceeded | DatabaseUnavailable>
     /**
-     * The same before a request begins: where running requests have reserved all that is left, it waits in the queue of its
-     * user, or of its key if that has limits, for `PARLEY_TOKEN_WAIT_SECONDS` before it fails.
+     * The same before a request begins: where running requests have reserved all that is left, it waits in
+     * the queue of its user, or of its key if that has limits, for `PARLEY_TOKEN_WAIT_SECONDS` before it
+     * fails.
      */
     readonly admit: (ask: TokenRequest) => Effect.Effect<Grant, UsageLimitExceeded | DatabaseUnavailable>
     /** The user's limits, and what is spent of them. */
@@ -90,7 +91,8 @@ export class Usage extends Context.Service<
     /** Reports spending, the most recent or the largest first. */
     readonly report: (request: ReportRequest) => Effect.Effect<Report, DatabaseUnavailable>
     /**
-     * Records what a response spent, and releases its reservations. A second record of the same response changes nothing.
+     * Records what a response spent, and releases its reservations. A second record of the same response
+     * changes nothing.
      */
     readonly record: (spending: Spending) => Effect.Effect<void, DatabaseUnavailable>
     /** The records of a user, oldest first, beginning after `after`. */
@@ -98,7 +100,10 @@ export class Usage extends Context.Service<
       userId: UserId,
       after?: AfterRecord
     ) => Effect.Effect<Page<UsageRecord>, DatabaseUnavailable>
-    /** Removes the link between some records and their user, and returns how many; the counters of the user go with the last. */
+    /**
+     * Removes the link between some records and their user, and returns how many; the counters of the user go
+     * with the last.
+     */
     readonly eraseSome: (userId: UserId) => Effect.Effect<number, DatabaseUnavailable>
     readonly ofUser: (userId: UserId) => Effect.Effect<UserUsage, DatabaseUnavailable>
   }

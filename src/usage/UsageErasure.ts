@@ -9,8 +9,9 @@ import { rowsAs } from "../sql/rows.ts"
 const recordsPerStepMax = 2_000
 
 /**
- * Removes the link between a deleted user and what the user spent: tokens, models and times stay for the sums of the organization and of
- * the installation, without user and key. Returns how many records were changed; counters go with the last ones.
+ * Removes the link between a deleted user and what the user spent: tokens, models and times stay for the sums
+ * of the organization and of the installation, without user and key. Returns how many records were changed;
+ * counters go with the last ones.
  */
 export const makeUsageErasure = Effect.map(SqlClient.SqlClient, (sql) =>
   Effect.fn("Usage.eraseSome")(function* (userId: UserId) {
@@ -44,7 +45,10 @@ const RecordRow = Schema.Struct({
 })
 export type UsageRecord = typeof RecordRow.Type
 
-/** Where a list of records goes on. Times of the database have microseconds, so the record itself says where it is. */
+/**
+ * Where a list of records goes on. Times of the database have microseconds, so the record itself says where
+ * it is.
+ */
 export type AfterRecord = Pick<UsageRecord, "responseId">
 
 /** The records of a user, oldest first. */

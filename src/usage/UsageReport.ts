@@ -38,7 +38,10 @@ const Row = Schema.Struct({
 export interface ReportLine extends UsageSums {
   /** The day, the name of the model or of the organization, the e-mail address of the user, or the id of the key. */
   readonly label: string
-  /** What the owner calls the key, its last characters, and the owner's e-mail address; null unless split by key. */
+  /**
+   * What the owner calls the key, its last characters, and the owner's e-mail address; null unless split by
+   * key.
+   */
   readonly key: { readonly name: string; readonly hint: string; readonly owner: string } | null
 }
 

@@ -16,7 +16,10 @@ const refuse = (at: number, problem: string): never => {
 const charactersMax = 4_000
 /** How deep parentheses, signs and powers may lie in each other. */
 const depthMax = 100
-/** What an expression may cost: a sum or product is 1, a power or root 5, a logarithm or sine 20, about a millisecond. */
+/**
+ * What an expression may cost: a sum or product is 1, a power or root 5, a logarithm or sine 20, about a
+ * millisecond.
+ */
 const workMax = 1_000
 
 /** `meaning` is the same for all that mean the same: 8431 of 8,431, * of ×. */
@@ -225,7 +228,10 @@ export class Evaluation {
     return refuse(at, `${name} takes ${wanted} argument${wanted === "1" ? "" : "s"}, not ${terms.length}`)
   }
 
-  /** `gcd(12,144)` has two arguments, `sqrt(8,431)` has one: the number of arguments that the function takes decides. */
+  /**
+   * `gcd(12,144)` has two arguments, `sqrt(8,431)` has one: the number of arguments that the function takes
+   * decides.
+   */
   private splitNumbers(argumentsMin: number, argumentsMax: number): void {
     const inside: Array<Token> = []
     let depth = 0

@@ -1,8 +1,14 @@
 import { Decimal } from "decimal.js"
 
-/** Significant digits of an exact number, and the powers of ten between which all numbers lie: 1e-1000 to 1e1000. */
+/**
+ * Significant digits of an exact number, and the powers of ten between which all numbers lie: 1e-1000 to
+ * 1e1000.
+ */
 export const digitsMax = 1_000
-/** Significant digits that rounded numbers are calculated with, and those that later roundings can't have spoiled. */
+/**
+ * Significant digits that rounded numbers are calculated with, and those that later roundings can't have
+ * spoiled.
+ */
 const roundedDigits = 60
 const reliableDigits = 45
 /** Angles beyond 1e100 have no digits left that tell their place on the circle. */
@@ -11,7 +17,10 @@ const angleExponentMax = 100
 const [hyperbolicMax, tanhMax] = [2_400, 100]
 
 const rounding = Decimal.ROUND_HALF_UP
-/** The class of exact numbers, which holds all digits of sums and products. Numbers of other classes are rounded. */
+/**
+ * The class of exact numbers, which holds all digits of sums and products. Numbers of other classes are
+ * rounded.
+ */
 export const Exact = Decimal.clone({ precision: 2 * digitsMax + 10, rounding, modulo: Decimal.ROUND_FLOOR })
 const Rounded = Decimal.clone({ precision: roundedDigits, rounding })
 /** Longer roots and those of longer squares are rounded: finding the exact ones would take too long. */
@@ -41,7 +50,10 @@ const multiply = (x: Decimal, y: Decimal) => common(x, y).mul(x, y)
 const divide = (x: Decimal, y: Decimal) => common(x, y).div(x, y)
 const modulo = (x: Decimal, y: Decimal) => new (common(x, y))(Exact.mod(cleaned(x), cleaned(y)))
 
-/** More digits than the fraction of a turn can need only cost time: the library's series and roots take ever longer. */
+/**
+ * More digits than the fraction of a turn can need only cost time: the library's series and roots take ever
+ * longer.
+ */
 const shortened = (x: Decimal) => x.toSignificantDigits(angleExponentMax + roundedDigits + 10)
 
 const root = (x: Decimal, degree: 2 | 3): Decimal => {
@@ -127,7 +139,9 @@ const noCount = `${noWhole}, and no negative numbers`
 const noPlaces = `round takes a whole number of decimal places from -${digitsMax} to ${digitsMax}`
 
 type Apply = (...values: ReadonlyArray<Decimal>) => Decimal
-/** Names, least and greatest number of arguments, work for each argument, and why a result may not be finite. */
+/**
+ * Names, least and greatest number of arguments, work for each argument, and why a result may not be finite.
+ */
 type Row = readonly [string, number, number, number, Apply, string?]
 
 const rows: ReadonlyArray<Row> = [

@@ -22,7 +22,10 @@ export interface Body {
   readonly isCut: boolean
 }
 
-/** The decompressors of a content-encoding, the last applied first; null if one is unknown, or there are too many. */
+/**
+ * The decompressors of a content-encoding, the last applied first; null if one is unknown, or there are too
+ * many.
+ */
 export const decompressorsOf = (header: string): ReadonlyArray<Decompressor> | null => {
   const names = header
     .split(",")
@@ -32,7 +35,9 @@ export const decompressorsOf = (header: string): ReadonlyArray<Decompressor> | n
   return known.length === names.length && known.length <= encodingsMax ? known.toReversed() : null
 }
 
-/** Decompresses a body that begins with this byte. A body that was cut off is decompressed as far as it goes. */
+/**
+ * Decompresses a body that begins with this byte. A body that was cut off is decompressed as far as it goes.
+ */
 type Decompressor = (first: number) => Transform
 
 const gunzip: Decompressor = () =>

@@ -24,13 +24,13 @@ export interface EgressOptions {
   /** For the whole request: names, connections, redirects, body. Without it: PARLEY_FETCH_SECONDS. */
   readonly seconds?: number
   /**
-   * The operator named this address in the settings: it may have any port, and the lists of hosts don't apply to its origin.
-   * A private address must be in PARLEY_EGRESS_ALLOW, unless the origin is trusted too.
+   * The operator named this address in the settings: it may have any port, and the lists of hosts don't apply
+   * to its origin. A private address must be in PARLEY_EGRESS_ALLOW, unless the origin is trusted too.
    */
   readonly isConfigured?: boolean
   /**
-   * An origin from the settings that may have private addresses; the origins it redirects to may not. Never taken from a model
-   * or the web.
+   * An origin from the settings that may have private addresses; the origins it redirects to may not. Never
+   * taken from a model or the web.
    */
   readonly trustedOrigin?: string
 }
@@ -72,8 +72,8 @@ type HopEnd =
 export type HopFault = "unreachable" | "cut" | "media_type" | "encoding"
 
 /**
- * Sends one request on a connection of its own, which is closed afterwards: requests share nothing. Calls `connected` once
- * there is a connection.
+ * Sends one request on a connection of its own, which is closed afterwards: requests share nothing. Calls
+ * `connected` once there is a connection.
  */
 export const sendHop = (hop: Hop, dial: Dial, connected: () => void): Effect.Effect<HopEnd, HopFault> =>
   Effect.flatMap(loadUndici, ({ Client }) => {

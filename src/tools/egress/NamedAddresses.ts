@@ -2,8 +2,9 @@ import { domainToUnicode } from "node:url"
 import { Context } from "effect"
 
 /**
- * Finds an address in the texts that others gave to the model: the address as written there, or null. Otherwise a model that
- * follows instructions hidden in a page could leak data in an address that it makes up.
+ * Finds an address in the texts that others gave to the model: the address as written there, or null.
+ * Otherwise a model that follows instructions hidden in a page could leak data in an address that it makes
+ * up.
  */
 export type FindAddress = (url: string) => string | null
 
@@ -25,7 +26,9 @@ const prefixCharactersMax = 16
 /** Characters that may end an address in running text or Markdown, or belong to it. */
 const closing = /[)\]}>.,;:!?'*_|\\]+$/
 const closingCharactersMax = 8
-/** Spaces and quotes; and punctuation beyond ASCII, which follows an address directly in Chinese and Japanese. */
+/**
+ * Spaces and quotes; and punctuation beyond ASCII, which follows an address directly in Chinese and Japanese.
+ */
 const ending = /[\s<>"`\p{Cc}\p{Cf}]|[\p{P}--[\0-\x7f]]/v
 const bracket = /[)\]|]/
 
@@ -52,7 +55,10 @@ export interface AddressSource {
   readonly query: string
 }
 
-/** Addresses with the same key are equal: scheme, `www.`, fragment, a last slash and percent-encoding don't count. */
+/**
+ * Addresses with the same key are equal: scheme, `www.`, fragment, a last slash and percent-encoding don't
+ * count.
+ */
 const keyOf = ({ host, pathname, search }: URL): string =>
   host.replace(/^www\./, "") + decoded(pathname).replace(/\/$/, "") + decoded(search)
 
@@ -64,7 +70,9 @@ const hostsOf = (url: string, parsed: URL): ReadonlyArray<string> => {
   return [...new Set([canonical, unicode, (written ?? canonical).toLowerCase()])]
 }
 
-/** The possible addresses at a position: punctuation and brackets may belong to the address or to the text. */
+/**
+ * The possible addresses at a position: punctuation and brackets may belong to the address or to the text.
+ */
 const readingsOf = (text: string, at: number): ReadonlyArray<string> => {
   const rest = text.slice(at, at + addressCharactersMax)
   const end = rest.search(ending)
@@ -109,8 +117,8 @@ const addressInText = (text: string, url: string, given: URL): string | null => 
 }
 
 /**
- * Finds an address in texts, and returns it as the text has it, so that nothing can be hidden in its spelling. An address in
- * the model's own query doesn't count in the result of that query.
+ * Finds an address in texts, and returns it as the text has it, so that nothing can be hidden in its
+ * spelling. An address in the model's own query doesn't count in the result of that query.
  */
 export const addressIn =
   (sources: Iterable<AddressSource>): FindAddress =>

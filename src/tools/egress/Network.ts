@@ -52,8 +52,8 @@ const ownAddresses = Effect.sync(() =>
 )
 
 /**
- * Queries DNS directly: lookups of the system can't be canceled and only few run at the same time, so that the slow name
- * servers of a hostile page would delay every other connection.
+ * Queries DNS directly: lookups of the system can't be canceled and only few run at the same time, so that
+ * the slow name servers of a hostile page would delay every other connection.
  */
 const lookup = Effect.fnUntraced(function* (name: string) {
   return yield* Effect.acquireUseRelease(

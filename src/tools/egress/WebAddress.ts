@@ -36,8 +36,8 @@ export interface WebAddress {
 const disputed = /[\p{Cc}\s\\]/u
 
 /**
- * Reads an address, relative to `base`. Null for anything but http and https, or with user information. URL parsing resolves
- * all disguises of a host: percent signs, wide digits, octal and hexadecimal forms.
+ * Reads an address, relative to `base`. Null for anything but http and https, or with user information. URL
+ * parsing resolves all disguises of a host: percent signs, wide digits, octal and hexadecimal forms.
  */
 export const readWebAddress = (text: string, base: URL | null = null): WebAddress | null => {
   const written = text.trim()
@@ -70,7 +70,10 @@ export const isUnder = (host: string, name: string): boolean => host === name ||
 /** Unicast to the library, but not public: a virtual machine in Azure reaches its host there. */
 const notPublicV4: ReadonlyArray<readonly [IPv4, number]> = [ipaddr.IPv4.parseCIDR("168.63.129.16/32")]
 
-/** The allocated part of IPv6. Prefixes that translate to IPv4 lie outside; the library knows the other exceptions. */
+/**
+ * The allocated part of IPv6. Prefixes that translate to IPv4 lie outside; the library knows the other
+ * exceptions.
+ */
 const global: readonly [IPv6, number] = ipaddr.IPv6.parseCIDR("2000::/3")
 
 const isV4 = (address: IPv4 | IPv6): address is IPv4 => address.kind() === "ipv4"

@@ -81,8 +81,8 @@ const field = (name: string, text: string): ReadonlyArray<string> =>
   text === "" ? [] : [`   ${name}: ${text}`]
 
 /**
- * The results as a model reads them. Every field is one line that begins with its name, so that nothing a page says can
- * look like another result, or like the end of the list.
+ * The results as a model reads them. Every field is one line that begins with its name, so that nothing a
+ * page says can look like another result, or like the end of the list.
  */
 export const renderResults = (query: string, results: ReadonlyArray<SearchResult>): string => {
   const asked = JSON.stringify(oneLine(query, queryCharactersMax))

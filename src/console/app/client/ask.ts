@@ -7,7 +7,9 @@ import { RequestFailed } from "./RequestFailed.ts"
 
 type Question<A, E> = (client: ConsoleClient) => Effect.Effect<A, E>
 
-/** Whether the request may be sent again: the user has signed in again, or the CSRF token has been read again. */
+/**
+ * Whether the request may be sent again: the user has signed in again, or the CSRF token has been read again.
+ */
 const mended = async (failure: unknown): Promise<boolean> => {
   if (!(failure instanceof RequestFailed)) return false
   if (failure.code === "session_ended") return signInAgain()
@@ -28,8 +30,8 @@ const askBy =
   }
 
 /**
- * Asks the service one thing. A session that has ended is started again by a dialog over the page, and the request is then
- * repeated, so that nothing typed is lost. The promise rejects with RequestFailed only.
+ * Asks the service one thing. A session that has ended is started again by a dialog over the page, and the
+ * request is then repeated, so that nothing typed is lost. The promise rejects with RequestFailed only.
  */
 export const ask = askBy(run)
 

@@ -5,9 +5,10 @@ import type { ConsoleClient } from "./consoleClient.ts"
 import { queries } from "./queries.ts"
 
 /**
- * A hook for changes that forms and buttons ask the service for. Afterwards, everything whose queries' keys begin with `key` is read
- * again: a change of one thing shows in others. A promise of `onDone` is waited for before that, so that it can leave the page of what
- * was deleted. The answer is kept no longer than its page, because some hold what is shown only once.
+ * A hook for changes that forms and buttons ask the service for. Afterwards, everything whose queries' keys
+ * begin with `key` is read again: a change of one thing shows in others. A promise of `onDone` is waited for
+ * before that, so that it can leave the page of what was deleted. The answer is kept no longer than its page,
+ * because some hold what is shown only once.
  */
 export const changing =
   (key: string) =>

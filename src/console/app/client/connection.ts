@@ -9,7 +9,9 @@ const answerSecondsMax = 60
 /** The address of the service: the application may lie below a path of its host. */
 export const serviceUrl = (): string => document.baseURI.replace(/\/+$/, "")
 
-/** Options of a derived client: its address, and the CSRF token of the session at the time of each request. */
+/**
+ * Options of a derived client: its address, and the CSRF token of the session at the time of each request.
+ */
 export const clientOptions = (csrfToken: () => string | null) => ({
   baseUrl: serviceUrl(),
   transformClient: HttpClient.mapRequest((request) => {

@@ -8,7 +8,8 @@ const freshMilliseconds = 30_000
 const mayPass = (failure: Error): boolean =>
   failure instanceof RequestFailed && (failure.code === "unreachable" || failure.code === "server_busy")
 
-// A button must be disabled before the second click of a double click, which a timer could run after: it would create two keys.
+// A button must be disabled before the second click of a double click, which a timer could run after: it
+// would create two keys.
 notifyManager.setScheduler(queueMicrotask)
 
 /** What the service answered, for all pages. */
@@ -16,7 +17,8 @@ export const queries = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: freshMilliseconds,
-      // Without a connection a request fails at once and says so; otherwise it would wait for one, without a word.
+      // Without a connection a request fails at once and says so; otherwise it would wait for one, without a
+      // word.
       networkMode: "always",
       refetchOnReconnect: true,
       retry: (count, failure) => count < retriesMax && mayPass(failure)

@@ -3,8 +3,8 @@ import { ErrorState } from "../ui/ErrorState.tsx"
 import { Page } from "../ui/Page.tsx"
 
 /**
- * A browser doesn't ask again for a part whose import failed until the page is loaded anew, which shows nothing while the
- * service is away.
+ * A browser doesn't ask again for a part whose import failed until the page is loaded anew, which shows
+ * nothing while the service is away.
  */
 const reloadOnceReachable = async () => {
   const isReachable = await fetch(document.baseURI).then(

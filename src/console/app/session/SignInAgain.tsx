@@ -72,7 +72,10 @@ const ProviderForm = ({ name }: { readonly name: string }) => {
   )
 }
 
-/** Over the page when the session has ended: what was typed there stays, and the request that failed is sent again. */
+/**
+ * Over the page when the session has ended: what was typed there stays, and the request that failed is sent
+ * again.
+ */
 export const SignInAgain = () => {
   const { has_password: hasPassword } = useUser()
   const { identity_provider: provider } = useSuspenseQuery(sessionQuery).data

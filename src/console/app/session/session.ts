@@ -70,8 +70,8 @@ export const reauthentication = makeReauthentication()
 export const signInAgain = (): Promise<boolean> => reauthentication.wait()
 
 /**
- * Whether the user has a session again, as after signing in in another tab. Where another user has, the application
- * starts anew.
+ * Whether the user has a session again, as after signing in in another tab. Where another user has, the
+ * application starts anew.
  */
 export const findSession = async (): Promise<boolean> => {
   const before = queries.getQueryData<Session>(key)?.user?.id

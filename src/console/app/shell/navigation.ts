@@ -87,7 +87,10 @@ const areas: ReadonlyArray<NavigationArea> = [
 /** A page whose path lies below that of another one is for the same roles. */
 const isWithin = (path: string, page: PagePath): boolean => path === page || path.startsWith(`${page}/`)
 
-/** Whether a user of this role may open the page. The service decides what it answers to whom; this only leads there or not. */
+/**
+ * Whether a user of this role may open the page. The service decides what it answers to whom; this only leads
+ * there or not.
+ */
 export const isFor = (role: Role, path: string): boolean =>
   areas.every(({ entries }) =>
     entries.every((entry) => !isWithin(path, entry.path) || entry.roles?.includes(role) !== false)

@@ -1,6 +1,7 @@
 import type { DateTime } from "effect"
 
-// DateTime is only a type here: its functions, which few pages need, would otherwise come into the first view.
+// DateTime is only a type here: its functions, which few pages need, would otherwise come into the first
+// view.
 
 /** The language of the application, so that numbers and dates read like the text around them. */
 const language = "en-US"

@@ -8,7 +8,10 @@ type Outcome = "copied" | "refused" | null
 
 const labels = { copied: "Copied", refused: "Press Ctrl+C" }
 
-/** Pages that came without TLS from another host have no clipboard; then the text is selected, to be copied by hand. */
+/**
+ * Pages that came without TLS from another host have no clipboard; then the text is selected, to be copied by
+ * hand.
+ */
 const copy = async (text: string, source: HTMLElement | null): Promise<Outcome> => {
   try {
     await navigator.clipboard.writeText(text)

@@ -18,8 +18,8 @@ const shown = (failure: unknown): RequestFailed | null =>
   failure === null || failure === undefined ? null : requestFailed(failure)
 
 /**
- * A form whose fields have the names that the service uses: a refusal that names a field is shown beside it, any other above the
- * buttons. What was typed stays.
+ * A form whose fields have the names that the service uses: a refusal that names a field is shown beside it,
+ * any other above the buttons. What was typed stays.
  */
 export const Form = <Values extends Record<string, unknown>>({
   children,
@@ -29,8 +29,8 @@ export const Form = <Values extends Record<string, unknown>>({
 }: FormProps<Values>) => {
   const [form, setForm] = useState<HTMLFormElement | null>(null)
   const refusal = useMemo(() => shown(failure), [failure])
-  // It stays while the form is saved again: to `BaseForm`, other errors end a save, and others than before are another refusal, also of
-  // a field that was corrected since. A refused field gets the focus.
+  // It stays while the form is saved again: to `BaseForm`, other errors end a save, and others than before
+  // are another refusal, also of a field that was corrected since. A refused field gets the focus.
   const [latest, setLatest] = useState(refusal)
   if (refusal !== null && refusal !== latest) setLatest(refusal)
   const ofField =

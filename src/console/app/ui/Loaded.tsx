@@ -9,7 +9,10 @@ interface LoadedProps<Data> {
   readonly children: (data: Data) => ReactNode
 }
 
-/** What a query answered; until then, that it is loading, or why it failed. What was loaded before stays when a reload fails. */
+/**
+ * What a query answered; until then, that it is loading, or why it failed. What was loaded before stays when
+ * a reload fails.
+ */
 export const Loaded = <Data,>({ children, label, query }: LoadedProps<Data>) => {
   const { data, error, refetch } = query
   return (

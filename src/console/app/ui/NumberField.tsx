@@ -14,7 +14,10 @@ interface NumberFieldProps extends FieldProps {
 /** Of a number as typed: a fraction is refused when the form is saved, and not rounded before. */
 const format = { maximumFractionDigits: 20 }
 
-/** A whole number, or null for an empty field; shown with separators of thousands. What is out of range stays, and is refused. */
+/**
+ * A whole number, or null for an empty field; shown with separators of thousands. What is out of range stays,
+ * and is refused.
+ */
 export const NumberField = ({
   description,
   isDisabled,

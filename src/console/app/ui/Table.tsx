@@ -11,7 +11,9 @@ export interface Column<Row> {
   readonly isWhole?: boolean
   /** Sentences, which get more room than names. */
   readonly isProse?: boolean
-  /** On one line, also at hyphens, up to the width at which names are broken, where there is room for a table. */
+  /**
+   * On one line, also at hyphens, up to the width at which names are broken, where there is room for a table.
+   */
   readonly isName?: boolean
   /** The buttons of a row: the header is for screen readers only. */
   readonly isActions?: boolean
@@ -86,7 +88,10 @@ const Frame = ({ caption, children }: { readonly caption: string; readonly child
   )
 }
 
-/** A table on wide screens; on narrow ones each row is a card. The roles keep it a table for screen readers there. */
+/**
+ * A table on wide screens; on narrow ones each row is a card. The roles keep it a table for screen readers
+ * there.
+ */
 export const Table = <Row,>({ caption, columns, keyOf, rows }: TableProps<Row>) => (
   <Frame caption={caption}>
     <table className="w-full text-left text-sm max-md:block" role="table">

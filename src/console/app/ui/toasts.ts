@@ -36,5 +36,8 @@ const makeToasts = () => {
 
 export const toasts = makeToasts()
 
-/** Says in a corner of the page that something was done. What went wrong belongs beside what caused it instead. */
+/**
+ * Says in a corner of the page that something was done. What went wrong belongs beside what caused it
+ * instead.
+ */
 export const showToast = (text: string, tone: Tone = "success"): void => toasts.add({ text, tone })

@@ -12,7 +12,10 @@ export interface Upload extends Omit<KeptUpload, "isDone"> {
   readonly id: number
   /** Bytes that have been sent. */
   readonly sent: number
-  /** `lost` was being sent when the page was loaded again: the browser forgets a file then, which has to be chosen again. */
+  /**
+   * `lost` was being sent when the page was loaded again: the browser forgets a file then, which has to be
+   * chosen again.
+   */
   readonly status: "waiting" | "sending" | "reading" | "done" | "failed" | "lost"
 }
 
@@ -21,7 +24,10 @@ export type Finish = (file: FileObject) => Promise<unknown>
 
 interface ListOptions {
   readonly finish: Finish
-  /** Whether those that are done stay when the page is loaded again, such as those of a message that isn't sent yet. */
+  /**
+   * Whether those that are done stay when the page is loaded again, such as those of a message that isn't
+   * sent yet.
+   */
   readonly keepsDone: boolean
 }
 

@@ -24,8 +24,9 @@ export interface Uploads {
 }
 
 /**
- * The uploads of a list, which has one name for the whole application; another user who signs in has other lists. `finish` counts
- * when the list is used first; null where the files wait for something to be done with them, such as to be sent with a message.
+ * The uploads of a list, which has one name for the whole application; another user who signs in has other
+ * lists. `finish` counts when the list is used first; null where the files wait for something to be done with
+ * them, such as to be sent with a message.
  */
 export const useUploads = (name: string, finish: Finish | null): Uploads => {
   const { data: session } = useQuery(sessionQuery)

@@ -32,7 +32,10 @@ export const licenseQuery = queryOptions({
   queryFn: asking(({ policy }) => policy.license())
 })
 
-/** The checks ask the model servers and store a file: they are made when the page is opened or the user asks for them. */
+/**
+ * The checks ask the model servers and store a file: they are made when the page is opened or the user asks
+ * for them.
+ */
 export const checksQuery = queryOptions({
   queryKey: [administration, "checks"],
   queryFn: asking(({ server }) => server.doctor()),

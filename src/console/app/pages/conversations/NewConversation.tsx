@@ -15,7 +15,10 @@ import { useDraft } from "./thread/useDraft.ts"
 
 const instructionsCharactersMax = 20_000
 
-/** A first message, with or without instructions. `about`: the id of the project that is chosen at first, or nothing. */
+/**
+ * A first message, with or without instructions. `about`: the id of the project that is chosen at first, or
+ * nothing.
+ */
 export const NewConversation = ({ about }: { readonly about: string }) => {
   // Kept until the conversation is created, also when the page is loaded again.
   const { change, clear, draft } = useDraft("new")

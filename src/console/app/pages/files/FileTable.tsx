@@ -29,7 +29,10 @@ interface FileTasks {
 const millisPerSecond = 1_000
 const time = (seconds: number) => ({ epochMilliseconds: seconds * millisPerSecond })
 
-/** Saves the file as the browser saves any download, once it is known that the session goes on and the file is there. */
+/**
+ * Saves the file as the browser saves any download, once it is known that the session goes on and the file is
+ * there.
+ */
 const save = async ({ filename, id }: FileObject): Promise<void> => {
   try {
     await ask((client) => client.ownFiles.get({ params: { file_id: id } }))

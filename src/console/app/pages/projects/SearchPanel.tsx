@@ -73,7 +73,9 @@ const Found = ({ projectId, query, results }: FoundProps) => {
   )
 }
 
-/** What the search finds for a question in the files of the project, and why: the same that an answer gets. */
+/**
+ * What the search finds for a question in the files of the project, and why: the same that an answer gets.
+ */
 export const SearchPanel = ({ id }: { readonly id: ProjectId }) => {
   const [query, setQuery] = useState("")
   const searching = useMutation({

@@ -15,7 +15,10 @@ interface UsageChartProps {
   readonly dailyLimit: number | null
 }
 
-/** The drawing area can't use the variables of the stylesheet, so their values are read from elements that have them. */
+/**
+ * The drawing area can't use the variables of the stylesheet, so their values are read from elements that
+ * have them.
+ */
 const colorOf = (area: HTMLElement, className: string): string => {
   const probe = document.createElement("span")
   probe.className = className

@@ -22,7 +22,9 @@ const monthOf = (time: number, now: Date): string => {
 const startOfDay = (date: Date): number =>
   new Date(date.getFullYear(), date.getMonth(), date.getDate()).getTime()
 
-/** How times are called at a moment: Today, Previous 7 days, or March 2025, in the time zone of the browser. */
+/**
+ * How times are called at a moment: Today, Previous 7 days, or March 2025, in the time zone of the browser.
+ */
 export const makeGroupOf = (nowMillis: number) => {
   const now = new Date(nowMillis)
   const today = startOfDay(now)

@@ -36,7 +36,10 @@ const readPage = ({ hidden, project, search }: Wanted, after: ConversationId | n
 
 type Pages = InfiniteData<ConversationList, ConversationId | null>
 
-/** Of the user: those that have all words of the search. `hidden`: those of requests with a key; `project`: those about it, by its id. */
+/**
+ * Of the user: those that have all words of the search. `hidden`: those of requests with a key; `project`:
+ * those about it, by its id.
+ */
 export const listQuery = (search: string, hidden: boolean, project: string) =>
   infiniteQueryOptions({
     queryKey: [...listKey, search, hidden, project],

@@ -31,7 +31,10 @@ interface MarkdownProps {
   readonly isGrowing: boolean
 }
 
-/** A text of a model, as Markdown. Its markup is text, nothing in it runs, and nothing is loaded from elsewhere. */
+/**
+ * A text of a model, as Markdown. Its markup is text, nothing in it runs, and nothing is loaded from
+ * elsewhere.
+ */
 export const Markdown = memo(({ citable, isGrowing, text }: MarkdownProps) => {
   const blocksOf = useMemo(() => makeBlocksOf(), [])
   const blocks = blocksOf(text)

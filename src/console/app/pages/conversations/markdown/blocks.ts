@@ -64,7 +64,9 @@ interface PlacedBlock {
   readonly block: Block
 }
 
-/** Reads the blocks of a text that grows: those of the last reading that are still there are not made again. */
+/**
+ * Reads the blocks of a text that grows: those of the last reading that are still there are not made again.
+ */
 export const makeBlocksOf = () => {
   let known: ReadonlyMap<string, Block> = new Map()
 

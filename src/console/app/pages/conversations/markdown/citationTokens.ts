@@ -1,6 +1,9 @@
 import type { TokenizerAndRendererExtension } from "marked"
 
-/** Marks such as [1] and [2, 3] become places for buttons; those that cite nothing become text again (`render.ts`). */
+/**
+ * Marks such as [1] and [2, 3] become places for buttons; those that cite nothing become text again
+ * (`render.ts`).
+ */
 
 const bracketed = /\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\]/.source
 

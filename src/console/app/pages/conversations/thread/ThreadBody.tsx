@@ -32,7 +32,10 @@ interface ThreadBodyProps {
   /** Where the message is written. */
   readonly area: RefObject<HTMLTextAreaElement | null>
   readonly attached: Uploads
-  /** The turn that what is typed is to replace: null for none, `earlier` for one that isn't the last any more. `unanswered`: a question without an answer. */
+  /**
+   * The turn that what is typed is to replace: null for none, `earlier` for one that isn't the last any more.
+   * `unanswered`: a question without an answer.
+   */
   readonly editing: "last" | "earlier" | "unanswered" | null
   readonly hasEarlier: boolean
   readonly isLoadingEarlier: boolean
@@ -105,7 +108,9 @@ type UnansweredAtProps = Pick<
   readonly index: number
 }
 
-/** The questions that were asked before the turn of an index, and after the one before it, and got no answer. */
+/**
+ * The questions that were asked before the turn of an index, and after the one before it, and got no answer.
+ */
 const UnansweredAt = ({ hasEarlier, index, turns, unanswered, ...on }: UnansweredAtProps) => {
   // Those before the turns that are shown come with the turns around them.
   const from = turns[index - 1]?.created_at ?? (hasEarlier ? Number.POSITIVE_INFINITY : 0)

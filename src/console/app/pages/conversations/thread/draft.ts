@@ -23,7 +23,10 @@ export const asked = (
   ...(again === undefined ? {} : { again })
 })
 
-/** Whether what is typed replaces the last turn, was to replace one that isn't the last any more, or is asked again. */
+/**
+ * Whether what is typed replaces the last turn, was to replace one that isn't the last any more, or is asked
+ * again.
+ */
 export const editingOf = ({ again, replaces }: Draft, last: ConversationTurn | undefined) => {
   if (replaces === undefined) return again === undefined ? null : "unanswered"
   return replaces === last?.id ? "last" : "earlier"

@@ -66,7 +66,10 @@ type Follow = (signal: AbortSignal, show: (event: AnswerEvent) => void) => Promi
 
 const isRefusal = (error: unknown): boolean => requestFailed(error).code !== "unreachable"
 
-/** The list and the user's other tabs show the question, too. It isn't kept once the service has got or refused it. */
+/**
+ * The list and the user's other tabs show the question, too. It isn't kept once the service has got or
+ * refused it.
+ */
 const telling =
   (id: ConversationId, follow: Follow): Follow =>
   async (signal, show) => {
@@ -86,7 +89,10 @@ const telling =
     }
   }
 
-/** Follows an answer to its end, also where the connection is lost meanwhile; rejects where there is none to follow. */
+/**
+ * Follows an answer to its end, also where the connection is lost meanwhile; rejects where there is none to
+ * follow.
+ */
 const followToEnd = async (
   id: ConversationId,
   first: Follow,

@@ -10,7 +10,10 @@ interface Ways {
   readonly follow: ReturnType<typeof useAnswering>["follow"]
 }
 
-/** Asks the question that the service may not have got yet, such as the one that the conversation was created with, and follows an answer that somebody else has begun. */
+/**
+ * Asks the question that the service may not have got yet, such as the one that the conversation was created
+ * with, and follows an answer that somebody else has begun.
+ */
 export const useBeginning = (
   id: ConversationId,
   { running, unanswered }: Pick<ConversationDetail, "running" | "unanswered">,

@@ -41,7 +41,10 @@ const keep = (id: string, drafts: Drafts): void =>
 
 const isEdit = ({ again, replaces }: Draft): boolean => replaces !== undefined || again !== undefined
 
-/** What is typed in a conversation. The browser's tab keeps it, also while other conversations are open, and while a message is edited. */
+/**
+ * What is typed in a conversation. The browser's tab keeps it, also while other conversations are open, and
+ * while a message is edited.
+ */
 export const useDraft = (id: string) => {
   const [drafts, setDrafts] = useState(() => read(id))
   useEffect(() => keep(id, drafts), [drafts, id])

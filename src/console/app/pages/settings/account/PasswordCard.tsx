@@ -15,7 +15,9 @@ interface Values extends Record<string, unknown> {
   readonly password: string
 }
 
-/** Sets the first password of a user who signs in through an identity provider only, or changes the password. */
+/**
+ * Sets the first password of a user who signs in through an identity provider only, or changes the password.
+ */
 export const PasswordCard = () => {
   const { email, has_password: hasPassword } = useUser()
   const area = useRef<HTMLDivElement>(null)

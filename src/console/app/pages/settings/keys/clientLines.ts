@@ -8,8 +8,8 @@ export interface Snippet {
 export const keyVariable = "PARLEY_API_KEY"
 
 /**
- * The lines by which programs reach the service. `url`: the address of the service, without a slash at its end; `body`: of the
- * request, as a word of a shell.
+ * The lines by which programs reach the service. `url`: the address of the service, without a slash at its
+ * end; `body`: of the request, as a word of a shell.
  */
 export const clientLines = {
   curl: (url: string, body: string): ReadonlyArray<string> => [
