@@ -6,7 +6,9 @@ import { commentsOf, isFragment } from "./prose/Comments.ts"
 import { longLinesOfComment, longLinesOfPage } from "./prose/LineLengths.ts"
 import { isHanging, testTitlesOf } from "./prose/TestTitles.ts"
 
-/** Counts comments that are no sentences, test titles that can't be read alone, and lines that are too long. */
+/**
+ * Counts comments that are no sentences, test titles that can't be read alone, and lines that are too long.
+ */
 
 export type Rule = "fragment" | "title" | "line length"
 
@@ -17,10 +19,10 @@ export interface Finding {
 }
 
 /**
- * Findings that are older than their rules. Lower a number when you have mended some, and never raise one. 4 % of the
- * comments may begin as fragments in any case.
+ * Findings that are older than their rules. Lower a number when you have mended some, and never raise one. In any
+ * case 4 % of the comments may begin as fragments.
  */
-const allowed: Readonly<Record<Rule, number>> = { fragment: 1817, title: 0, "line length": 3254 }
+const allowed: Readonly<Record<Rule, number>> = { fragment: 1815, title: 0, "line length": 1051 }
 
 const fragmentShareMax = 0.04
 
