@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { allowedOf, checkCode, checkPage, type Rule } from "../scripts/check-prose.ts"
+import { checkCode, checkPage, excessOf, type Finding, type Rule } from "../scripts/check-prose.ts"
 import { isHanging } from "../scripts/prose/TestTitles.ts"
 
 const linesOf = (rule: Rule, text: string, path = "test/a.test.ts"): ReadonlyArray<number> =>
@@ -44,11 +44,6 @@ describe("comments", () => {
     ].join("\n")
     assert.deepStrictEqual(linesOf("fragment", text), [2, 3])
     assert.strictEqual(checkCode("test/a.test.ts", text).comments, 2)
-  })
-
-  it("the check allows 4 % of all comments to be fragments", () => {
-    assert.strictEqual(allowedOf("fragment", 1_000_000), 40_000)
-    assert.strictEqual(allowedOf("title", 1_000_000), allowedOf("title", 0))
   })
 })
 
@@ -128,5 +123,25 @@ describe("the lengths of lines", () => {
       checkPage("docs/a.md", page).map(({ line }) => line),
       [1, 10]
     )
+  })
+})
+
+describe("findings that are older than their rule", () => {
+  const finding = (path: string, rule: Rule = "fragment"): Finding => ({ path, rule, line: 1 })
+  const many = Array.from({ length: 5 }, () => finding("src/usage/Usage.ts"))
+
+  it("an area may have as many findings as remain in it, and no more", () => {
+    assert.deepStrictEqual(excessOf(many, 10, { "src/usage": { fragment: 5 } }), [])
+    assert.deepStrictEqual(excessOf(many, 10, { "src/usage": { fragment: 4 }, test: { fragment: 9 } }), many)
+    assert.deepStrictEqual(excessOf(many, 10, { "src/usage": { "line length": 9 } }), many)
+    const others = ["src/App.ts", "docs/a.md", "README.md"].map((path) => finding(path, "line length"))
+    const remaining = { src: { "line length": 1 }, docs: { "line length": 1 } }
+    assert.deepStrictEqual(excessOf(others, 10, remaining), [finding("README.md", "line length")])
+  })
+
+  it("every area may have fragments while they are at most 4 % of all comments", () => {
+    assert.deepStrictEqual(excessOf(many, 125, {}), [])
+    assert.deepStrictEqual(excessOf(many, 124, {}), many)
+    assert.lengthOf(excessOf([finding("test/a.test.ts", "title")], 1_000, {}), 1)
   })
 })
