@@ -56,7 +56,7 @@ interface KeyRequest {
   readonly name: string
   /** Null: valid until it is revoked. */
   readonly expiresAt: DateTime.Utc | null
-  /** Those left out are null. */
+  /** Omitted limits are null. */
   readonly limits?: KeyLimitChanges
 }
 

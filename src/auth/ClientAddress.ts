@@ -32,7 +32,7 @@ const isWithin = (address: Address, [network, bits]: [Address, number]): boolean
 /** The bits that a provider gives to one customer. Source: RFC 6177. */
 const networkBits = 64
 
-/** What one client can choose its address from: an address of IPv4, or the first 64 bits of IPv6. */
+/** The part of an address that one client can't choose: an address of IPv4, or the first 64 bits of IPv6. */
 export const networkOf = (address: string | null): string => {
   const parsed = address === null ? null : addressOf(address)
   if (parsed === null) return "unknown"
@@ -40,7 +40,7 @@ export const networkOf = (address: string | null): string => {
   return `${ipaddr.IPv6.networkAddressFromCIDR(`${parsed.toString()}/${networkBits}`).toString()}/${networkBits}`
 }
 
-/** What limits the requests of one client without a session: see UserBounds. */
+/** The key that limits the requests of one client without a session: see UserBounds. */
 export const boundsOf = (address: string | null): string => `network ${networkOf(address)}`
 
 const listed = (header: string | undefined): ReadonlyArray<string> =>
@@ -52,11 +52,11 @@ const listed = (header: string | undefined): ReadonlyArray<string> =>
 /** Peers whose addresses are kept as they were read. */
 const knownPeersMax = 1_000
 
-/** Where a request comes from. */
+/** The origin of a request. */
 interface RequestOrigin {
   /** Null if it can't be known. */
   readonly address: string | null
-  /** Whether the browser speaks TLS, as far as it is known. */
+  /** True if the browser speaks TLS, as far as it is known. */
   readonly isSecure: boolean
 }
 
@@ -70,7 +70,7 @@ export class ClientAddress extends Context.Service<
     readonly of: (
       request: Pick<HttpServerRequest.HttpServerRequest, "headers" | "remoteAddress">
     ) => RequestOrigin
-    /** Whether it comes from one of those proxies. */
+    /** True for a request that comes from one of those proxies. */
     readonly isProxy: (request: Pick<HttpServerRequest.HttpServerRequest, "remoteAddress">) => boolean
   }
 >()("parley/auth/ClientAddress") {

@@ -79,7 +79,7 @@ export class Identities extends Context.Service<
         orUnavailable
       )
 
-      /** Where no user has the address, nothing but the address is known. */
+      /** Without a user of that address, nothing but the address is known. */
       const recordOf = Effect.fnUntraced(function* (
         { email }: Identity,
         problem: SignInRefusal,

@@ -51,7 +51,7 @@ const emailClaims = ["email", "email_verified"]
 const hasAll = (claims: Claims, names: ReadonlyArray<string>) =>
   names.every((name) => claims[name] !== undefined)
 
-/** Whether the ID token leaves out what the userinfo endpoint may know. */
+/** True if the ID token leaves out what the userinfo endpoint may know. */
 export const isIncomplete = (claims: Claims, groupsClaim: string | null): boolean =>
   !hasAll(claims, groupsClaim === null ? emailClaims : [...emailClaims, groupsClaim])
 
@@ -68,7 +68,7 @@ export const completed = (inToken: Claims, inUserInfo: Claims): Claims => {
 /** Seconds that the provider's clock may be ahead, as for the other times of an ID token. */
 const clockAheadSecondsMax = 30
 
-/** Whether an ID token says that it was issued later than now. */
+/** True if an ID token says that it was issued later than now. */
 export const isIssuedAhead = ({ iat }: Claims, nowSeconds: number): boolean =>
   typeof iat !== "number" || iat > nowSeconds + clockAheadSecondsMax
 

@@ -21,7 +21,7 @@ const exchangesMax = 64
 
 /** A person who is to be sent to the provider. */
 interface Begun {
-  /** Of the provider. */
+  /** The address at the provider. */
   readonly url: string
   /** To be kept by the browser until the person is back. */
   readonly pending: string
@@ -29,7 +29,7 @@ interface Begun {
 
 /** A person whom the provider has sent back. */
 interface Returned {
-  /** What the browser kept, if anything. */
+  /** The state that the browser kept, if any. */
   readonly pending: string | undefined
   /** The query of the request, with its question mark. */
   readonly query: string
@@ -44,7 +44,7 @@ interface SignedIn {
 export class IdentityProvider extends Context.Service<
   IdentityProvider,
   {
-    /** For the sign-in page; null: there is none. */
+    /** The name on the sign-in page; null without a provider. */
     readonly name: string | null
     /** `returnTo` must be a local path. */
     readonly begin: (redirectUri: string, returnTo: string) => Effect.Effect<Begun, IdentityRefused>
@@ -72,7 +72,7 @@ const none = IdentityProvider.of({
   probe: notConfigured
 })
 
-/** Where to send the browser. */
+/** Returns the address to which the browser is sent. */
 const authorizationUrl = Effect.fnUntraced(function* (
   client: OpenId.Configuration,
   scopes: ReadonlyArray<string>,

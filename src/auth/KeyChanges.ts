@@ -75,7 +75,7 @@ export const makeKeyRoll = Effect.fnUntraced(function* (forget: (hash: Uint8Arra
     )
   })
 
-  /** Whether the actor may change the key, active or not. */
+  /** True if the actor may change the key, active or not. */
   const isChangeable = Effect.fnUntraced(function* (id: ApiKeyId, owner?: UserId) {
     const found = yield* sql`
       SELECT k.id FROM api_keys k JOIN users u ON u.id = k.user_id

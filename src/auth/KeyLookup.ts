@@ -33,7 +33,7 @@ const KeyRow = Schema.Struct({
   ...KeyLimits.fields
 })
 
-/** What authentication needs to know about a key, its owner and the owner's organization. */
+/** The facts about a key, its owner and the owner's organization that authentication needs. */
 export interface KnownKey {
   readonly caller: Caller
   readonly expiresAtMillis: number

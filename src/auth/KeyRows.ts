@@ -66,7 +66,7 @@ const keyFields = {
 }
 export const RecordRow = Schema.Struct({ ...keyFields, ...KeyLimits.fields })
 
-/** Of a user `u` and its organization `o`. */
+/** Columns of a user `u` and its organization `o`. */
 export const ownerColumns = "u.email, u.organization_id, o.name AS organization"
 
 /** A key that was just changed, with its owner. */
@@ -123,7 +123,7 @@ export const entryOf = (
 export const limitsOf = (key: KeyLimits): AuditEntry["details"] =>
   Record.filter(Struct.renameKeys(Struct.pick(key, keyLimitNames), auditNames), (limit) => limit !== null)
 
-/** What changed of the limits of a key; undefined if nothing did. */
+/** Returns the entry about changed limits of a key; undefined if none changed. */
 export const limitsEntry = (key: typeof LimitedRow.Type): AuditEntry | undefined => {
   const changes = {
     daily_tokens: { old: key.oldDaily, new: key.dailyTokens },

@@ -6,18 +6,17 @@ import { Effect, Option, Redacted } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 
 /**
- * How a secret of this service is written: a prefix, 192 random bits in base62, and the CRC32 of both, also
- * in base62. The check tells a mistyped or cut key from a real one without a database look-up; it is no
- * security check.
+ * Secrets of this service are a prefix, 192 random bits in base62, and the CRC32 of both, also in base62. The
+ * check tells a mistyped or cut key from a real one without a database look-up; it is no security check.
  */
 
-/** What every API key begins with; the part before the underscore names the service. */
+/** The beginning of every API key; the part before the underscore names the service. */
 export const keyPrefix = "parley_"
 
-/** What the operator's key begins with. An API key can't, because its token has no underscore. */
+/** The beginning of the operator's key. An API key can't have it, because its token has no underscore. */
 export const adminKeyPrefix = "parley_admin_"
 
-/** What the secret of a session and the token of a link begin with. */
+/** The beginnings of the secret of a session and of the token of a link. */
 export const sessionPrefix = "parley_session_"
 export const linkPrefix = "parley_link_"
 
@@ -63,7 +62,7 @@ export const makeAdminKey = make(adminKeyPrefix)
 export const makeSessionSecret = make(sessionPrefix)
 export const makeLinkToken = make(linkPrefix)
 
-/** Whether the secret could have been made here: nothing longer, shorter, or with a wrong check passes. */
+/** True if the secret could have been created here: nothing longer, shorter, or with a wrong check passes. */
 export const isWellFormed = (prefix: string, presented: Redacted.Redacted): boolean => {
   const text = Redacted.value(presented)
   if (text.length !== prefix.length + bodyCharacters + checkCharacters) return false

@@ -2,7 +2,7 @@ import { DateTime, Effect, Queue, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import type { ApiKeyId } from "../domain/Ids.ts"
 
-/** How old the recorded last use of a key is before a new one is written. */
+/** The age of the recorded last use of a key at which a new one is written. */
 export const lastUseSeconds = 60
 
 /** Keys queued to have their last use written; beyond that they are dropped until their next look-up. */

@@ -12,7 +12,7 @@ import { rowAs, rowsAs } from "../sql/rows.ts"
 import { visible } from "../sql/visible.ts"
 import * as KeyToken from "./KeyToken.ts"
 
-/** How long a link is valid. */
+/** The time for which a link is valid. */
 const lifetimes: Readonly<Record<LinkKind, { readonly minutes?: number; readonly days?: number }>> = {
   set_up: { minutes: 30 },
   invitation: { days: 7 },
@@ -150,12 +150,12 @@ export const makeLinkTable = Effect.gen(function* () {
     return pageOf(rows.map(linkRecordOf))
   })
 
-  /** Those for a user. The caller has locked the user. */
+  /** Removes the links for a user. The caller has locked the user. */
   const removeAllOf = (userId: UserId) => sql`DELETE FROM links WHERE user_id = ${userId}`
 
   /**
-   * Those for a user whose rights change, and those that it created with its earlier rights, and returns how
-   * many. The caller has locked it.
+   * Removes the links for a user whose rights change, and those that it created with its earlier rights.
+   * Returns their number. The caller has locked the user.
    */
   const removeAllAround = (userId: UserId) =>
     Effect.map(

@@ -13,7 +13,7 @@ import { makeRoleChange } from "./RoleChange.ts"
 import { makeSessionTable } from "./SessionTable.ts"
 import { selectUsers, UserRow } from "./UserTable.ts"
 
-/** Whether the new role is above the old one. */
+/** True if the new role is above the old one. */
 const isRaised = (old: Role, role: Role): boolean => Role.literals.indexOf(role) < Role.literals.indexOf(old)
 
 /**

@@ -39,7 +39,7 @@ const makeSetUp = Effect.gen(function* () {
   const table = yield* makeLinkTable
   const users = selectUsers(sql)
 
-  /** Whether no owner or admin who isn't disabled has ever signed in, by whatever method. */
+  /** True if no owner or admin who isn't disabled has ever signed in, by whatever method. */
   const isNeeded = Effect.map(
     sql`
       SELECT id FROM users
@@ -75,7 +75,7 @@ const makeSetUp = Effect.gen(function* () {
   return { isNeeded, create, rename }
 })
 
-/** What the user of a link gives. */
+/** The input of the user of a link. */
 interface LinkUse {
   readonly token: Redacted.Redacted
   /** Another address for the first administrator; only at set-up. */
@@ -89,7 +89,7 @@ interface LinkUse {
 export class Links extends Context.Service<
   Links,
   {
-    /** Whether no owner or admin has ever signed in. */
+    /** True if no owner or admin has ever signed in. */
     readonly isSetUpNeeded: Effect.Effect<boolean, DatabaseUnavailable>
     /** The link for the first administrator; the one before it is not valid any more. */
     readonly setUp: Effect.Effect<CreatedLink, SetUpDone | DatabaseUnavailable>
@@ -102,7 +102,7 @@ export class Links extends Context.Service<
       organization: string,
       role: Role
     ) => Effect.Effect<CreatedLink, UserExists | OrganizationNotFound | RoleForbids | DatabaseUnavailable>
-    /** For a user who is not disabled. */
+    /** Creates a link for a user who is not disabled. */
     readonly resetPassword: (
       email: string
     ) => Effect.Effect<CreatedLink, UserNotFound | RoleForbids | DatabaseUnavailable>
@@ -125,7 +125,7 @@ export class Links extends Context.Service<
       | ServerBusy
       | DatabaseUnavailable
     >
-    /** Those that are valid, oldest first, as far as the actor sees their organizations. */
+    /** Lists valid links, oldest first, as far as the actor sees their organizations. */
     readonly list: (kind: LinkKind, after?: LinkId) => Effect.Effect<Page<LinkRecord>, DatabaseUnavailable>
     readonly revoke: (
       id: LinkId

@@ -51,8 +51,8 @@ export const makeOrganizationChanges = Effect.gen(function* () {
   )
 
   /**
-   * What there is of an organization. Fails if the actor may not delete all of its users, or if they are the
-   * only owners.
+   * Returns the contents of an organization. Fails if the actor may not delete all of its users, or if they
+   * are the only owners.
    */
   const organizationContents = Effect.fn("Accounts.organizationContents")(function* (id: OrganizationId) {
     const roles = yield* sql`

@@ -1,7 +1,7 @@
 import { Context, Effect, Option, Schema } from "effect"
 import { Kdf, Mac, SecureRandom } from "effect/crypto"
 
-/** What one hash costs: memory in KiB, passes over it, lanes. */
+/** The cost of one hash: memory in KiB, passes over it, lanes. */
 interface Argon2Cost {
   readonly memory: number
   readonly passes: number
@@ -9,7 +9,7 @@ interface Argon2Cost {
 }
 
 /**
- * What a new hash costs. Source: RFC 9106, section 4, second recommended option, with one lane because the
+ * The cost of a new hash. Source: RFC 9106, section 4, second recommended option, with one lane because the
  * lanes of one hash don't run in parallel here; docs/decisions/password-hashing.md has the measurements.
  */
 export const PasswordCost = Context.Reference<Argon2Cost>("parley/auth/PasswordCost", {
@@ -71,7 +71,7 @@ export const hashPassword = Effect.fnUntraced(function* (password: string) {
   return encoded({ ...cost, salt, tag: yield* derive(password, salt, tagBytes, cost) })
 })
 
-/** Whether the password has that hash. Without a hash it never has, after the same work. */
+/** True if the password has that hash. Without a hash it is false, after the same work. */
 export const verifyPassword = Effect.fnUntraced(function* (password: string, hash: PasswordHash | null) {
   const found = hash === null ? null : Option.getOrNull(parsed(hash))
   if (found === null) {
@@ -81,7 +81,7 @@ export const verifyPassword = Effect.fnUntraced(function* (password: string, has
   return Mac.timingSafeEqual(yield* derive(password, found.salt, found.tag.length, found), found.tag)
 })
 
-/** Whether the hash was made with other parameters than new ones are. */
+/** True if the hash has other parameters than new ones. */
 export const isOutdated = Effect.fnUntraced(function* (hash: PasswordHash) {
   const cost = yield* PasswordCost
   return Option.match(parsed(hash), {

@@ -9,11 +9,11 @@ import { rowAs } from "../sql/rows.ts"
 import { hashPassword, isOutdated, PasswordHash, verifyPassword } from "./PasswordHash.ts"
 
 /**
- * What a new password must be. Source: NIST SP 800-63B-4, section 3.1.1.2: length and a blocklist, but no
+ * The rule for new passwords. Source: NIST SP 800-63B-4, section 3.1.1.2: length and a blocklist, but no
  * classes of characters.
  */
 
-/** Of the most common passwords, those that are long enough, in small letters. */
+/** The most common passwords that are long enough, in lowercase letters. */
 const common = new Set([
   "000000000000",
   "111111111111",
@@ -62,7 +62,7 @@ const common = new Set([
 /** The fewest different characters. */
 const differentMin = 5
 
-/** What is wrong with a new password, and what to do; null if it may be used. */
+/** Returns the problem of a new password with its remedy; null if the password may be used. */
 const problemOfPassword = (password: string, email: string): string | null => {
   const characters = [...password.normalize("NFKC")]
   if (characters.length < passwordCharacters.min) {
@@ -86,7 +86,7 @@ const problemOfPassword = (password: string, email: string): string | null => {
  * files.
  */
 const hashesAtOnceMax = 2
-/** Those that wait for them; more are refused. */
+/** Hashes that may wait; more are refused. */
 const hashesWaitingMax = 50
 const retryAfterSeconds = 5
 
@@ -115,7 +115,7 @@ export class Passwords extends Context.Service<
       userId: UserId | null,
       password: Redacted.Redacted
     ) => Effect.Effect<VerifiedPassword | null, ServerBusy | DatabaseUnavailable>
-    /** Whether the password is still the same. Exact within a transaction that has locked the user. */
+    /** True if the password is still the same. Exact within a transaction that has locked the user. */
     readonly isCurrent: (
       verified: VerifiedPassword
     ) => Effect.Effect<boolean, SqlError.SqlError | Schema.SchemaError>

@@ -2,16 +2,17 @@ import { DateTime, Effect, Option, Redacted, Schema } from "effect"
 import { Digest } from "effect/crypto"
 import { EncryptJWT, jwtDecrypt } from "jose"
 
-/** How long a person may take at the identity provider. */
+/** The time that a person may take at the identity provider. */
 export const pendingSecondsMax = 600
 
 /**
- * What a browser keeps while its user is at the identity provider. It can neither be read nor changed there.
+ * The state that a browser keeps while its user is at the identity provider. It can neither be read nor
+ * changed there.
  */
 export const PendingSignIn = Schema.Struct({
   state: Schema.String,
   nonce: Schema.String,
-  /** Of PKCE: RFC 7636. */
+  /** The verifier of PKCE: RFC 7636. */
   codeVerifier: Schema.String,
   redirectUri: Schema.String,
   /** The local path to go to afterwards. */

@@ -59,7 +59,7 @@ const makeProviderFetch =
 
 /** How long the provider's description of itself is used; its keys are read at each sign-in. */
 const descriptionSeconds = 3_600
-/** How long the provider is not asked again after it failed to describe itself. */
+/** The time for which a provider that failed to describe itself is not asked again. */
 const failureSeconds = 2
 
 /** The settings of a provider, where there is one. */
@@ -77,8 +77,8 @@ export const attempt = <A>(ask: () => Promise<A>): Effect.Effect<A, IdentityRefu
   Effect.tryPromise({ try: ask, catch: refusalOf })
 
 /**
- * How this client proves to be itself. Source: OpenID Connect Core 1.0, section 9: basic, unless the provider
- * lists its methods without it.
+ * The client's authentication. Source: OpenID Connect Core 1.0, section 9: basic, unless the provider lists
+ * its methods without it.
  */
 const authenticationOf = (server: OpenId.ServerMetadata, secret: string): OpenId.ClientAuth =>
   server.token_endpoint_auth_methods_supported?.includes("client_secret_basic") === false

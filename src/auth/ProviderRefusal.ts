@@ -6,8 +6,8 @@ import type { SignInRefusal } from "../domain/SignInRefusal.ts"
 import { refused } from "./IdentityClaims.ts"
 
 /**
- * What a person can cause at the provider. Source: RFC 6749, section 4.1.2.1, and OpenID Connect Core 1.0,
- * section 3.1.2.6.
+ * Errors that a person can cause at the provider. Source: RFC 6749, section 4.1.2.1, and OpenID Connect Core
+ * 1.0, section 3.1.2.6.
  */
 const endedThere = [
   "access_denied",
@@ -32,7 +32,7 @@ const chainOf = (error: unknown): ReadonlyArray<unknown> => {
   return chain
 }
 
-/** Whether no answer came, or not all of it, or one that says that a later one may be another. */
+/** True if no answer came, or a part of one, or one after which a later attempt may succeed. */
 const isPassing = (error: unknown): boolean => {
   if (error instanceof DOMException) return error.name === "TimeoutError" || error.name === "AbortError"
   if (error instanceof TypeError) return !Predicate.hasProperty(error, "code")

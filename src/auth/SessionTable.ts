@@ -17,7 +17,7 @@ import { makeKnownNetworks } from "./KnownNetworks.ts"
 
 /** Sessions of one user; a new one beyond them ends the oldest. */
 const sessionsPerUserMax = 100
-/** How old the recorded last request of a session is before a new one is written. */
+/** The age of the recorded last request of a session at which a new one is written. */
 const lastSeenSeconds = 60
 const userAgentCharactersMax = 500
 

@@ -117,8 +117,8 @@ export class Sessions extends Context.Service<
       client: SessionClient
     ) => Effect.Effect<StartedSession, SignInRefused | SignInThrottled | ServerBusy | DatabaseUnavailable>
     /**
-     * For links and identity providers, which have authenticated the user already. A disabled user is not
-     * found.
+     * Starts a session for links and identity providers, which have authenticated the user. A disabled user
+     * is not found.
      */
     readonly start: (
       userId: UserId,
@@ -130,7 +130,7 @@ export class Sessions extends Context.Service<
      * ended session ends at once.
      */
     readonly find: (secret: Redacted.Redacted) => Effect.Effect<KnownSession | null, DatabaseUnavailable>
-    /** Those that are valid, the last seen one first. */
+    /** Lists valid sessions, the last seen one first. */
     readonly list: (userId: UserId) => Effect.Effect<ReadonlyArray<SessionRecord>, DatabaseUnavailable>
     /** Returns how many ended. */
     readonly end: (userId: UserId, id: SessionId) => Effect.Effect<number, DatabaseUnavailable>

@@ -10,8 +10,8 @@ import * as KeyToken from "./KeyToken.ts"
 import { makeKnownNetworks } from "./KnownNetworks.ts"
 
 /**
- * How many attempts to sign in may fail before one must wait, and for how long. Nothing here reads a clock or
- * the database.
+ * The number of attempts to sign in that may fail before a wait, and its length. Nothing here reads a clock
+ * or the database.
  */
 export interface AttemptLimit {
   /** Failures without a wait. */
@@ -22,11 +22,11 @@ export interface AttemptLimit {
 }
 
 export const attemptLimits = {
-  /** Of one account from one network: guesses of a password. */
+  /** Bounds one account from one network: guesses of a password. */
   accountFromNetwork: { freeMax: 5, leakSeconds: 900, waitSecondsMax: 900 },
-  /** Of one network, which many users may share, over all accounts: one password for many accounts. */
+  /** Bounds one network, which many users may share, over all accounts: one password for many accounts. */
   network: { freeMax: 50, leakSeconds: 60, waitSecondsMax: 300 },
-  /** Of one account over all networks from which its user never signed in: guesses from many places. */
+  /** Bounds one account over all networks from which its user never signed in: guesses from many places. */
   account: { freeMax: 200, leakSeconds: 20, waitSecondsMax: 60 }
 } as const satisfies Readonly<Record<string, AttemptLimit>>
 
@@ -40,14 +40,14 @@ export const waitSecondsOf = ({ freeMax, waitSecondsMax }: AttemptLimit, level: 
 
 /** An attempt to sign in. */
 export interface Attempt {
-  /** As it was typed. */
+  /** The address as it was typed. */
   readonly email: string
   /** Null: there is no such user. No answer depends on it. */
   readonly userId: UserId | null
   readonly address: string | null
 }
 
-/** What one limit is for. */
+/** The subject of one limit. */
 interface Subject {
   /** So that no address is stored that is no user's. */
   readonly hash: Uint8Array
@@ -96,8 +96,7 @@ export class SignInThrottle extends Context.Service<
         )
 
       /**
-       * As the look-up of a user writes it: where the two differed, the limits would tell which addresses are
-       * users'.
+       * Lowers an address as the look-up of a user does: a difference would tell which addresses are users'.
        */
       const lowered = Effect.fnUntraced(function* (email: string) {
         const row = yield* sql`SELECT lower(${email}::text) AS email`.pipe(rowAs(LoweredRow))

@@ -16,7 +16,7 @@ export class StaleKeys extends Context.Service<
      * Outdates the look-ups of keys of a user or an organization that began before. Call it after the commit.
      */
     readonly mark: (id: UserId | OrganizationId) => Effect.Effect<void>
-    /** Whether a look-up is outdated that began at that time of the monotonic clock. */
+    /** True if a look-up is outdated that began at that time of the monotonic clock. */
     readonly isStale: (caller: Caller, sinceNanos: bigint) => boolean
   }
 >()("parley/auth/StaleKeys") {

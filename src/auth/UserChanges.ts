@@ -85,7 +85,7 @@ export const makeUserChanges = Effect.gen(function* () {
     )
 
   const setDisabled = Effect.fn("Accounts.setDisabled")(function* (email: string, isDisabled: boolean) {
-    // What `seats` runs is undefined only where nothing was created.
+    // The result of `seats` is undefined only where nothing was created.
     const user = (yield* isDisabled ? disable(email) : enable(email)) ?? (yield* new UserNotFound())
     yield* stale.mark(user.id)
     return user

@@ -16,8 +16,8 @@ import { StaleKeys } from "./StaleKeys.ts"
 import { selectUsers, UserRow } from "./UserTable.ts"
 
 /**
- * How long the row of a deleted user stays, without a name: longer than any upload, request or cached key
- * that still refers to it. Uploads take up to 24 hours.
+ * The time for which the row of a deleted user stays, without a name: longer than any upload, request or
+ * cached key that still refers to it. Uploads take up to 24 hours.
  */
 const deletedHours = 26
 /** Deleted users that one statement lists. */
@@ -26,7 +26,7 @@ const deletedPageRows = 500
 const DeletedRow = Schema.Struct({
   id: UserId,
   filesTo: Schema.NullOr(UserId),
-  /** Whether nothing can refer to the user any more. */
+  /** True if nothing can refer to the user any more. */
   isSettled: Schema.Boolean
 })
 export type DeletedUser = typeof DeletedRow.Type
