@@ -71,7 +71,7 @@ export type ShownTurn = typeof ShownTurn.Type
 export interface ShownTurns {
   /** Oldest first. */
   readonly turns: ReadonlyArray<ShownTurn>
-  /** Whether there are turns before these. */
+  /** True if there are turns before these. */
   readonly hasMore: boolean
 }
 
@@ -89,7 +89,7 @@ export interface ListWanted {
   readonly limit: number
   /** The conversation before the first one; absent for the beginning. */
   readonly after?: ConversationId
-  /** Those that requests without a conversation created, in place of the others. */
+  /** True: lists the conversations that requests without a conversation created, in place of the others. */
   readonly hidden: boolean
   readonly projectId?: ProjectId
   /** Words that the title or one message has. */
@@ -97,10 +97,10 @@ export interface ListWanted {
 }
 
 export const PlaceRow = Schema.Struct({ id: ConversationId, updatedAt: Schema.String })
-/** Where a list goes on. The time is text, which keeps the microseconds. */
+/** The place at which a list continues. The time is text, which keeps the microseconds. */
 export type ListPlace = typeof PlaceRow.Type
 
-/** Of the table `turns` under the name `t`, as `ShownTurn` has them. */
+/** Columns of the table `turns` under the name `t`, as `ShownTurn` has them. */
 export const makeTurnColumns = Effect.map(SqlClient.SqlClient, (sql) => {
   const itemsOf = (side: "input" | "output") => sql`coalesce((
     SELECT json_agg(item ORDER BY items.position) FROM items
@@ -120,7 +120,7 @@ export const makeListed = Effect.map(SqlClient.SqlClient, (sql) => {
   // The row of a deleted project stays for a while.
   const project = sql`(SELECT p.id FROM projects p WHERE p.id = c.project_id AND p.deleted_at IS NULL)`
 
-  /** What follows FROM in a statement that reads the list from a place on, in its order. */
+  /** The part behind FROM of a statement that reads the list from a place on, in its order. */
   const from = (userId: UserId, { hidden, projectId }: ListWanted, place: ListPlace | null) => {
     const beyond = hidden
       ? sql`c.id < ${place?.id ?? null}::uuid`

@@ -32,7 +32,7 @@ type StepRow = typeof StepRow.Type
 const isFound = ({ isTitled, responseId }: StepRow): boolean => isTitled || responseId !== null
 
 const patternOf = (text: string): string => `%${text.replace(/[\\%_]/g, String.raw`\$&`)}%`
-/** As the text stands in stored JSON. */
+/** Returns the text as stored JSON has it. */
 const inJson = (text: string): string => JSON.stringify(text).slice(1, -1)
 
 export const wordsOf = (search: string): ReadonlyArray<string> => [

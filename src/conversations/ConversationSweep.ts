@@ -69,8 +69,8 @@ export const sweepConversations = Effect.gen(function* () {
 const Counts = Schema.Tuple([Schema.Struct({ kept: Schema.Int, hidden: Schema.Int, idle: Schema.Int })])
 
 /**
- * How many conversations there are, how many of them are hidden, and how many the next sweep will delete for
- * their age.
+ * Counts the conversations, the hidden ones among them, and those that the next sweep will delete for their
+ * age.
  */
 export const countConversations = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient

@@ -129,14 +129,14 @@ export class Conversations extends Context.Service<
       callIds: ReadonlyArray<string>
     ) => Effect.Effect<ReadonlyArray<FunctionCall>, DatabaseUnavailable>
     /**
-     * Those of this user's stored items that have these ids. Fails where they are larger together than a
-     * request may be.
+     * Returns the user's stored items with these ids. Fails where they are larger together than a request may
+     * be.
      */
     readonly items: (
       userId: UserId,
       ids: ReadonlyArray<ItemId>
     ) => Effect.Effect<ReadonlyMap<ItemId, StoredItem>, InvalidRequest | DatabaseUnavailable>
-    /** Those of the items that are in the history of the turn already. */
+    /** Returns the ids of the items that are in the history of the turn already. */
     readonly knownItems: (
       turn: ConversationState,
       ids: ReadonlyArray<ItemId>

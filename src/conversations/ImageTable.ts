@@ -21,9 +21,7 @@ export type OwnedImage = typeof OwnedRow.Type
 export const imagesPageRows = 100
 
 export interface StoredImages {
-  /**
-   * Those of this user's images that have these ids and, in their order, at most `bytesMax` bytes together.
-   */
+  /** Returns the user's images with these ids, in their order, with at most `bytesMax` bytes together. */
   readonly images: (
     userId: UserId,
     ids: ReadonlyArray<ImageId>,

@@ -17,7 +17,7 @@ import {
 
 /** Responses in the background of one user that are being made at once, in all processes. */
 export const runningPerUserMax = 8
-/** How often a job is begun, if its processes die before anything was generated. */
+/** Runs of a job whose processes die before anything was generated. */
 const runsMax = 3
 /** The same of one with an Idempotency-Key: after a crash it is generated again once at most. */
 const keyedRunsMax = 2
@@ -31,7 +31,7 @@ export const makeLeaseEnd = Effect.gen(function* () {
   return sql`clock_timestamp() + make_interval(secs => ${leaseSeconds})`
 })
 
-/** How jobs begin and are kept. */
+/** Statements that begin jobs and keep them. */
 const makeClaims = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const leaseEnd = yield* makeLeaseEnd
@@ -94,7 +94,7 @@ const makeClaims = Effect.gen(function* () {
   return { look, claim, claimAbandoned, renew }
 })
 
-/** How jobs end. */
+/** Statements that end jobs. */
 const makeEnds = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const questions = yield* makeQuestionWrites

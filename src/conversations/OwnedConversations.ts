@@ -34,7 +34,7 @@ const ConversationRow = Schema.Struct({
 })
 export type OwnedConversation = typeof ConversationRow.Type
 
-/** What operators do with the conversations of a user, and what is exported and erased of them. */
+/** Lets operators read the conversations of a user, exports them and erases them. */
 export const makeOwnedConversations = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const audit = yield* makeAuditRecorder

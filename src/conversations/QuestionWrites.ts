@@ -6,7 +6,7 @@ import type { Placeholder } from "../sql/prepared.ts"
 import { rowAs } from "../sql/rows.ts"
 import type { Unanswered } from "./ConversationRows.ts"
 
-/** What a job of a question was asked, as its row keeps it. */
+/** The request of a job of a question, as its row keeps it. */
 export const QuestionRequest = Schema.Struct({
   conversationId: ConversationId,
   projectId: Schema.NullOr(ProjectId),
@@ -36,7 +36,7 @@ const StateRow = Schema.Struct({
 
 /** Parts of statements about the questions without an answer of a row of `conversations`. */
 export const makeUnansweredParts = Effect.map(SqlClient.SqlClient, (sql) => ({
-  /** Whether that of a response is among them. */
+  /** True if the question of a response is among them. */
   has: (responseId: Statement.Fragment) => sql`EXISTS (
       SELECT FROM json_array_elements(unanswered) AS question
       WHERE question ->> 'responseId' = ${responseId}::text

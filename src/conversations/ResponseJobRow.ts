@@ -20,12 +20,12 @@ export const JobFailure = Schema.Struct({
   code: Schema.String,
   message: Schema.String,
   param: Schema.optionalKey(Schema.String),
-  /** Of the HTTP response, such as when to ask again. */
+  /** Headers of the HTTP response, such as Retry-After. */
   headers: Schema.optionalKey(Schema.Record(Schema.String, Schema.String))
 })
 export type JobFailure = typeof JobFailure.Type
 
-/** What a question says of why it has no answer. */
+/** The reason why a question has no answer. */
 export type QuestionFailure = Pick<JobFailure, "code" | "message">
 
 /** Whose request a job has: a response of the second profile, a chat or embeddings of it, or a question of the web application. */
@@ -73,7 +73,7 @@ const shortRequest = `CASE WHEN kind <> 'profile' OR octet_length(request::text)
     SELECT json_object_agg(key, CASE key WHEN 'input' THEN '"(long)"'::json ELSE value END) FROM json_each(request)
   ) END AS request`
 
-/** Whether a row has another request than was asked. */
+/** True if a row has a shortened request. */
 export const isShortened = ({ kind, requestBytes }: Pick<ResponseJob, "kind" | "requestBytes">): boolean =>
   kind === "profile" && requestBytes > shortRequestBytesMax
 

@@ -31,7 +31,7 @@ export type { JobFailure, JobLease, JobStatus, ResponseJob } from "./ResponseJob
 
 /** Responses of one user that wait or are being made, of all processes. */
 export const openPerUserMax = 100
-/** How long an ended job is known, with its events and its Idempotency-Key. */
+/** The time for which an ended job is known, with its events and its Idempotency-Key. */
 const keptHours = 24
 /** Jobs that one statement deletes. */
 const deletedPerStepMax = 100
@@ -59,13 +59,13 @@ export interface NewJob {
   readonly key: { readonly hash: Uint8Array; readonly bodyHash: Uint8Array } | null
 }
 
-/** How a response ended whose request was answered by its own process. It has neither a run nor events. */
+/** The end of a response whose request was answered by its own process. It has neither a run nor events. */
 export interface EndedResponse {
   readonly responseId: ResponseId
   readonly userId: UserId
   readonly apiKeyId: ApiKeyId
   readonly conversationId: ConversationId
-  /** As of a job, without what was asked. */
+  /** The request as a job has it, without its input. */
   readonly request: unknown
   /** Null where its client went away. */
   readonly failure: JobFailure | null
@@ -99,9 +99,9 @@ export class ResponseJobs extends Context.Service<
       userId: UserId,
       id: ResponseId
     ) => Effect.Effect<ResponseJob | undefined, DatabaseUnavailable>
-    /** What a job was asked, also where it is long; undefined where the job was deleted. */
+    /** Returns the whole request of a job, however long; undefined where the job was deleted. */
     readonly wholeRequest: (job: ResponseJob) => Effect.Effect<unknown, DatabaseUnavailable>
-    /** Whether there are jobs to claim, of either kind. Changes nothing. */
+    /** Tells if there are jobs to claim, of either kind. Changes nothing. */
     readonly look: Effect.Effect<
       { readonly isQueued: boolean; readonly isAbandoned: boolean },
       DatabaseUnavailable
@@ -208,7 +208,7 @@ const makeSubmit = Effect.gen(function* () {
 
   const submit = Effect.fn("ResponseJobs.submit")(
     function* (job: NewJob) {
-      // Of two requests of one user, the second one has to see what the first one created.
+      // The second of two requests of one user has to see what the first one created.
       yield* sql`SELECT pg_advisory_xact_lock(hashtextextended(${`response_jobs/${job.userId}`}, 0))`
       const known = job.key === null ? undefined : yield* byKey(job.userId, job.key)
       if (known !== undefined) return { job: known, isNew: false }

@@ -56,7 +56,7 @@ export class StoredResponses extends Context.Service<
       userId: UserId,
       id: ResponseId
     ) => Effect.Effect<void, ResponseNotFound | DatabaseUnavailable>
-    /** What the response was asked. */
+    /** Lists the input of the response. */
     readonly inputItems: (
       userId: UserId,
       id: ResponseId,

@@ -9,7 +9,7 @@ import type { HeldTurn, TurnLeases } from "./TurnLeases.ts"
 import type { makeTurnTable } from "./TurnTable.ts"
 import type { CommitTurn, makeTurnWrites } from "./TurnWrites.ts"
 
-/** How long a commit is retried while the database is unavailable. */
+/** The time for which a commit is retried while the database is unavailable. */
 const commitSeconds = 5
 const commitPause = "250 millis"
 const commitRetries = Schedule.spaced(commitPause).pipe(

@@ -30,7 +30,7 @@ export interface HeldTurn {
   readonly lost: Deferred.Deferred<never, TurnLeaseLost>
   /** When the last successful renewal was sent, in milliseconds of the monotonic clock. */
   renewedAt: number
-  /** Whether the client knows of the conversation, in whose row nothing else is worth keeping. */
+  /** True if the client knows of the conversation, in whose row nothing else is worth keeping. */
   isShown: boolean
   /** A commit releases the lease, so a renewal that fails after it is no loss. */
   state: "open" | "committing" | "committed"
@@ -49,7 +49,7 @@ export const firstFence = 1
 const renewalsPerLease = 3
 /** Pause after a renewal that failed. */
 const retrySeconds = 1
-/** How long the end of a request waits for the release of a lease; after that the lease expires. */
+/** The time for which the end of a request waits for the release of a lease; after that the lease expires. */
 const releaseSeconds = 5
 /** Leases renewed by one statement. */
 const leasesPerStatementMax = 1000
@@ -229,7 +229,7 @@ const keepRenewing = (
     }
   })
 
-  /** Whether all renewals could be sent. */
+  /** Renews all leases. True if all renewals could be sent. */
   const renewAll = Effect.gen(function* () {
     const entries = [...held.values()].filter(
       ({ state, stored }) => state !== "committed" && (stored === null || Deferred.isDoneUnsafe(stored))

@@ -120,8 +120,7 @@ export const makeTurnTable = Effect.gen(function* () {
     )
 
   /**
-   * Those of the items that the conversation has before `turn`. A branch has copies of them, with the same
-   * ids.
+   * Selects the given items that the conversation has before `turn`. A branch has copies with the same ids.
    */
   const known = (turn: ConversationState, ids: ReadonlyArray<ItemId>) =>
     sql`SELECT DISTINCT id FROM turns JOIN items USING (response_id)

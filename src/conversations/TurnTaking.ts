@@ -14,7 +14,7 @@ const pollMillisMin = 50
 const pollMillisMax = 1000
 const pollGrowth = 1.5
 
-/** How long a request that could branch waits for the end of one that has just been answered. */
+/** The time for which a request that could branch waits for the end of one that has just been answered. */
 const branchWaitMillis = 500
 
 const conversationsPerStatementMax = 1000

@@ -24,7 +24,7 @@ export interface CommitTurn {
   readonly systemMessage: string | null
   readonly promptTokens: number
   readonly details: TurnDetails | null
-  /** Those that the items of the input name. */
+  /** Images that the items of the input name. */
   readonly images?: ReadonlyArray<StoredImage>
 }
 
@@ -59,7 +59,7 @@ const itemColumns = ({ input, output }: CommitTurn) => {
   }
 }
 
-/** What the statement that stores a turn depends on. */
+/** The parameters of the statement that stores a turn. */
 const parametersOf = (turn: OpenTurn, content: CommitTurn) => ({
   conversationId: turn.conversationId,
   fence: turn.fence,
@@ -146,7 +146,7 @@ export const makeTurnWrites = Effect.gen(function* () {
     return decodeOutcome(written)
   }
 
-  /** As `commit`, in the place of the last turn, if that is still the one of the response. */
+  /** Like `commit`, in the place of the last turn, if that is still the one of the response. */
   const commitReplacing = (turn: OpenTurn, replaced: ResponseId, content: CommitTurn) =>
     sql`WITH held AS (
         UPDATE conversations SET lease_until = NULL, lease_fence = lease_fence + 1, updated_at = now(),
