@@ -38,11 +38,11 @@ import { makeLiveEvents } from "./LiveEvents.ts"
 
 /** Responses of the queue that one process makes at once. */
 const runningMax = 32
-/** How soon a process notices what another one queued, cancelled or left behind. */
+/** Interval at which a process looks for jobs that another one queued, cancelled or left behind. */
 const lookMillis = 1_000
-/** How often the queue is read without a sign of anything in it. */
+/** Interval at which the queue is read without a sign of anything in it. */
 const idleMillis = 10_000
-/** How long a request for the background waits to be accepted or refused; by then it is queued at least. */
+/** The time for which a background request waits to be accepted or refused; by then it is queued at least. */
 export const AcceptWait = Context.Reference<Duration.Input>("parley/jobs/AcceptWait", {
   defaultValue: () => "1 second"
 })
@@ -135,7 +135,7 @@ export class BackgroundResponses extends Context.Service<
   )
 }
 
-/** What a repeated request must have in common with the first one. */
+/** The part that a repeated request must have in common with the first one. */
 const bodyOf = (asked: NewJob["asked"]): unknown => (asked.kind === "profile" ? asked.request : asked)
 
 /** Requests for the background that wait until they are accepted or refused. */

@@ -25,17 +25,20 @@ export interface JobRun {
   readonly accepted: Deferred.Deferred<void, Expected>
   /** Completes at the first event; fails where the request is refused before it. */
   readonly begun: Deferred.Deferred<void, Expected>
-  /** Whether the request that asked for it waits to be accepted: a refusal is its answer then, and the job is forgotten. */
+  /** True while the request waits for acceptance: a refusal is its answer then, and the job is deleted. */
   readonly isAwaited: () => boolean
   /** Fails when the job is another process's, cancelled or deleted. */
   readonly lost: Deferred.Deferred<never, JobLost>
   /** Run after each change that readers of the log wait for. */
   readonly onChange: Effect.Effect<void>
-  /** For readers that don't wait for the log. */
+  /** Events for readers that don't wait for the log. */
   readonly live: LiveEvents
 }
 
-/** How long the end of a job is retried while the database is unavailable; then its lease expires, and any process ends it. */
+/**
+ * The time for which the end of a job is retried while the database is unavailable; then its lease expires,
+ * and any process ends it.
+ */
 const endMinutes = 10
 const endRetries = Schedule.spaced("1 second").pipe(Schedule.upTo({ duration: `${endMinutes} minutes` }))
 
@@ -71,8 +74,8 @@ type JobServices = Effect.Success<typeof jobServices>
 /** Ends jobs, and undoes what they stored if they were cancelled meanwhile. */
 const makeEnds = ({ jobs, stored }: JobServices) => {
   /**
-   * What was cancelled or deleted while its turn was being stored isn't shown and can't be continued. In the web application such an
-   * answer stays, since it is complete.
+   * A response that was cancelled or deleted while its turn was being stored isn't shown and can't be
+   * continued. In the web application such an answer stays, since it is complete.
    */
   const undo = Effect.fnUntraced(function* ({ kind, responseId, userId }: ResponseJob) {
     if (kind === "question") return
@@ -204,7 +207,7 @@ const makeRecover = ({ jobs, stored }: JobServices, { end }: Ends) => {
   return recover
 }
 
-/** How jobs end. */
+/** Ends jobs. */
 export const makeJobEnds = Effect.map(jobServices, (services) => {
   const ends = makeEnds(services)
   return { ...ends, fail: makeFail(services, ends), recover: makeRecover(services, ends) }

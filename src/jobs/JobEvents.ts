@@ -10,7 +10,7 @@ import {
 import type { Signals } from "./JobSignals.ts"
 import type { LiveEvents } from "./LiveEvents.ts"
 
-/** How soon a reader of the log notices what another process wrote. */
+/** Interval at which a reader of the log looks for what another process wrote. */
 const readMillis = 500
 
 export const isEvent = (value: unknown): value is EventBody =>

@@ -4,9 +4,9 @@ import { type JobLease, ResponseJobs } from "../conversations/ResponseJobs.ts"
 import type { DatabaseUnavailable } from "../domain/Errors.ts"
 import type { ConversationId } from "../domain/Ids.ts"
 
-/** How long events wait for others, to be written together. */
+/** The time for which events wait for others, to be written together. */
 const batchMillis = 100
-/** How long a write is retried while the database is unavailable. */
+/** The time for which a write is retried while the database is unavailable. */
 const writeSeconds = 10
 const retries = Schedule.spaced("500 millis").pipe(Schedule.upTo({ duration: `${writeSeconds} seconds` }))
 

@@ -8,7 +8,7 @@ import type { EmbeddingRequest } from "../responses/TextEmbeddings.ts"
 interface JobRequest {
   readonly request: ResponseRequest
   readonly demands: Demands
-  /** Whether its readers see the passages that a search found, so that the log of its events needs them. */
+  /** True if readers see the passages that a search found, so that the log of its events needs them. */
   readonly showsPassages: boolean
 }
 

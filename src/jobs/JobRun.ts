@@ -70,7 +70,7 @@ export const makeJobRuns = Effect.gen(function* () {
         responseId: job.responseId,
         createdAt: job.createdAt.epochMilliseconds,
         onAccepted: Effect.asVoid(Deferred.succeed(accepted, undefined)),
-        // What an earlier run of it spent is accounted for already.
+        // The usage of an earlier run is accounted for already.
         ...(job.runs > 1 ? { accountId: ResponseId.make(yield* random.uuidV7()) } : {})
       })
       .pipe(Effect.provideService(CurrentUser, caller))

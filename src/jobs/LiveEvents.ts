@@ -6,7 +6,7 @@ export interface LiveEvents {
   readonly add: (events: ReadonlyArray<EventBody>) => Effect.Effect<void>
   /** There will be no more. */
   readonly end: Effect.Effect<void>
-  /** Those from a position on, once there are some; empty after the last one. */
+  /** Returns the events from a position on, once there are some; empty after the last one. */
   readonly from: (position: number) => Effect.Effect<ReadonlyArray<EventBody>>
 }
 
