@@ -21,7 +21,7 @@ const numberText = (value: Decimal): string => {
   return isLong || shown.e < -20 ? shown.toExponential().replace("e+", "e") : shown.toFixed()
 }
 
-/** What an expression is worth: a number, "true" or "false". Ends soon, whatever the expression is. */
+/** Returns the value of an expression: a number, "true" or "false". Ends soon, whatever the expression is. */
 export const calculate = (expression: string): Result.Result<string, ExpressionError> => {
   try {
     const value = new Evaluation(expression).result()

@@ -66,7 +66,7 @@ export const redirectsMax = 5
 
 /** The address is not allowed or nothing answers there; the message doesn't tell which. */
 export class EgressRefused extends Schema.TaggedError<EgressRefused>()("EgressRefused", {
-  /** For the log; "" for an address that has none. */
+  /** The host for the log; "" for an address that has none. */
   host: Schema.String
 }) {
   override get message(): string {
@@ -185,7 +185,7 @@ export class Egress extends Context.Service<
   )
 }
 
-/** How far a request with its redirects has come. */
+/** The progress of a request with its redirects. */
 interface Progress {
   readonly options: EgressOptions
   host: string

@@ -8,7 +8,7 @@ import { type Tool, ToolFailed } from "./Tool.ts"
 import { makeWebFetch } from "./WebFetch.ts"
 import { webSearch } from "./WebSearch.ts"
 
-/** Of a tool's answer; a longer one is cut, with a note. */
+/** Longest answer of a tool; a longer one is cut, with a note. */
 const answerCharactersMax = 200_000
 const messageCharactersMax = 1_000
 

@@ -12,7 +12,7 @@ import { NamedAddresses } from "./egress/NamedAddresses.ts"
 import { readWebAddress } from "./egress/WebAddress.ts"
 import { defineTool, type ToolAnswer, ToolFailed } from "./Tool.ts"
 
-/** Of a page; more would displace the conversation. */
+/** Longest text of a page; more would displace the conversation. */
 export const pageCharactersMax = 50_000
 
 const accept = "text/html, application/xhtml+xml, text/*;q=0.9, application/pdf;q=0.8, */*;q=0.5"
@@ -130,7 +130,7 @@ const framed = ({ bytes, isCut, url }: EgressAnswer, page: WebPage, mark: string
   ].join("\n")
 }
 
-/** How a page is read: decoded here, as a page or document by the reader, or not at all. */
+/** The way to read a page: decoded here, as a page or document by the reader, or not at all. */
 type PageKind = "html" | "text" | "document" | "none"
 
 const documentTypes: ReadonlySet<string> = new Set([

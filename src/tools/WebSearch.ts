@@ -179,7 +179,7 @@ const askAgain = <E>(first: EgressAnswer, ask: Effect.Effect<EgressAnswer, E>) =
           : Effect.delay(ask, Duration.seconds(Math.max(0, seconds)))
       )
 
-/** Of a Retry-After, which holds seconds or a date. */
+/** Reads a Retry-After, which holds seconds or a date. */
 const secondsToWait = Effect.fnUntraced(function* (text: string) {
   if (/^\d+$/.test(text)) return Number(text)
   const now = yield* DateTime.now

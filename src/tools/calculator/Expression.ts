@@ -14,10 +14,10 @@ const refuse = (at: number, problem: string): never => {
 }
 
 const charactersMax = 4_000
-/** How deep parentheses, signs and powers may lie in each other. */
+/** Deepest nesting of parentheses, signs and powers. */
 const depthMax = 100
 /**
- * What an expression may cost: a sum or product is 1, a power or root 5, a logarithm or sine 20, about a
+ * Highest cost of an expression: a sum or product is 1, a power or root 5, a logarithm or sine 20, about a
  * millisecond.
  */
 const workMax = 1_000
@@ -56,7 +56,7 @@ const tokensOf = (expression: string): ReadonlyArray<Token> =>
     .concat({ kind: "end", text: "the end", at: expression.length, meaning: "" })
 
 const ranks = new Map(Object.entries({ "+": 1, "-": 1, "*": 2, "/": 2, "%": 2, mod: 2, "^": 3 }))
-/** How the left side may be ordered to the right one: below, equal, above. */
+/** The orders of the left side to the right one that a comparison accepts: below, equal, above. */
 const comparisons = new Map(
   Object.entries({ "=": [0], "!=": [-1, 1], "<": [-1], "<=": [-1, 0], ">": [1], ">=": [0, 1] })
 )

@@ -34,7 +34,7 @@ export const isExact = (x: Decimal): boolean => x.constructor === Exact
 const common = (x: Decimal, y: Decimal) => (isExact(x) && isExact(y) ? Exact : Rounded)
 /** The number without the traces of earlier roundings: 2.999… with 60 nines is 3. */
 const cleaned = (x: Decimal) => (isExact(x) ? x : x.toSignificantDigits(reliableDigits))
-/** What is nearer to zero, calculated from a rounded number of that size, is zero but for roundings. */
+/** A result below this noise, calculated from a rounded number of that size, is zero but for roundings. */
 const noiseOf = (x: Decimal) => x.abs().times(`1e-${reliableDigits}`)
 /** Rounds what is not exact or has too many digits. */
 export const settle = (x: Decimal): Decimal =>
@@ -66,7 +66,7 @@ const power = (base: Decimal, exponent: Decimal): Decimal => {
   const times = cleaned(exponent)
   if (times.isZero()) return one
   if (base.isZero()) return times.lt(0) ? undefinedResult : base
-  // What is out of bounds is known before any work is done for it.
+  // A result out of bounds is known before any work is done for it.
   const magnitude = times.toNumber() * (base.e + Math.log10(base.abs().times(`1e${-base.e}`).toNumber()))
   if (Math.abs(magnitude) > digitsMax + 1) return beyondRange.pow(Math.sign(magnitude))
   if (times.eq(0.5)) return root(base, 2)
@@ -100,7 +100,7 @@ const round = (x: Decimal, places = zero): Decimal => {
 }
 
 const tooLarge = 10n ** BigInt(digitsMax)
-/** What is found for the absolute values of whole numbers. */
+/** Applies a function to the absolute values of whole numbers. */
 const ofWhole = (values: ReadonlyArray<Decimal>, find: (values: ReadonlyArray<bigint>) => bigint) => {
   const found = values.map(cleaned)
   if (!found.every((value) => value.isInteger())) return undefinedResult
@@ -108,7 +108,9 @@ const ofWhole = (values: ReadonlyArray<Decimal>, find: (values: ReadonlyArray<bi
 }
 const divisor = (x: bigint, y: bigint): bigint => (y === 0n ? x : divisor(y, x % y))
 const multiple = (x: bigint, y: bigint) => (x === 0n || x > tooLarge ? x : (x / divisor(x, y)) * y)
-/** How many ways there are to choose `some` of `all`. Ends soon: the product leaves the range of numbers. */
+/**
+ * Returns the number of ways to choose `some` of `all`. Ends soon: the product leaves the range of numbers.
+ */
 const choices = (all: Decimal, some: Decimal, isOrdered: boolean): Decimal => {
   if (all.lt(0) || some.lt(0)) return undefinedResult
   return ofWhole([all, some], ([from = 0n, chosen = 0n]) => {

@@ -8,7 +8,7 @@ import {
   createZstdDecompress
 } from "node:zlib"
 
-/** Of one body. */
+/** Most encodings of one body. */
 const encodingsMax = 2
 
 /** The window of zstd that every decoder must support, as a power of two: 8 MiB. */

@@ -4,7 +4,7 @@ import { decompress, decompressorsOf, readUpTo } from "./Decompression.ts"
 import { type Dial, loadUndici } from "./Network.ts"
 import type { WebAddress } from "./WebAddress.ts"
 
-/** Of all headers of an answer together. */
+/** Longest headers of an answer, together. */
 const headerBytesMax = 16 * 1024
 
 /** Addresses of a host that are tried until one accepts the connection. */
@@ -19,9 +19,9 @@ export interface EgressOptions {
   readonly credentials?: Readonly<Record<string, Redacted.Redacted>>
   /** Which media types are read, in lower case and without parameters, "" for none. Without it: all. */
   readonly accepts?: (mediaType: string) => boolean
-  /** Of the body, as sent and as decompressed; what is longer is cut. Without it: PARLEY_FETCH_BYTES_MAX. */
+  /** Longest body, as sent and as decompressed; a longer one is cut. Without it: PARLEY_FETCH_BYTES_MAX. */
   readonly bytesMax?: number
-  /** For the whole request: names, connections, redirects, body. Without it: PARLEY_FETCH_SECONDS. */
+  /** Time for the whole request: names, connections, redirects, body. Without it: PARLEY_FETCH_SECONDS. */
   readonly seconds?: number
   /**
    * The operator named this address in the settings: it may have any port, and the lists of hosts don't apply
@@ -40,11 +40,11 @@ export interface EgressAnswer {
   /** The address after all redirects, without a fragment. */
   readonly url: string
   readonly status: number
-  /** By names in lower case; of a header that came twice, the last. */
+  /** Headers by names in lower case; the last value of a header that came twice. */
   readonly headers: Readonly<Record<string, string>>
   /** In lower case and without parameters; "" for none. */
   readonly mediaType: string
-  /** As declared, not checked. */
+  /** The charset as declared, not checked. */
   readonly charset: string | null
   /** Decompressed. Empty unless the status is 200 to 299: other bodies are not read. */
   readonly bytes: Uint8Array
@@ -59,12 +59,12 @@ export interface Hop {
   /** The JSON to be posted; null for a GET. */
   readonly json: string | null
   readonly options: EgressOptions
-  /** Whether it goes to the origin that the credentials are for. */
+  /** True for the origin that the credentials are for. */
   readonly isTrusted: boolean
   readonly bytesMax: number
 }
 
-/** How a hop ends: with an answer, or with the address of the next one. */
+/** The end of a hop: an answer, or the address of the next one. */
 type HopEnd =
   | { readonly type: "answer"; readonly answer: EgressAnswer }
   | { readonly type: "redirect"; readonly location: string }

@@ -18,7 +18,7 @@ const mentionsMax = 1_000
 /** Longer addresses are not found. */
 const addressCharactersMax = 2_000
 
-/** What may precede a host: the scheme of the address, or the end of other text. */
+/** The text that may precede a host: the scheme of the address, or the end of other text. */
 const scheme = /(https?):(?:\\?\/){2}(?:www\.)?$/i
 const boundary = /(?:^|[^\p{L}\p{N}.@%_/-])(?:www\.)?$/iu
 const prefixCharactersMax = 16

@@ -8,10 +8,10 @@ export const loadUndici = Effect.promise(() => import("@effect/platform-node/Und
   Effect.map((loaded) => loaded.default)
 )
 
-/** For a connection to one address, with its TLS. */
+/** Time for a connection to one address, with its TLS. */
 const connectSeconds = 5
 
-/** For one query to one name server, and the number of attempts. */
+/** Time for one query to one name server, and the number of attempts. */
 const lookupSeconds = 3
 const lookupTries = 2
 

@@ -2,7 +2,7 @@ import ipaddr, { type IPv4, type IPv6 } from "ipaddr.js"
 
 export const urlCharactersMax = 4096
 
-/** Of a name in DNS, and of each of its parts. */
+/** Longest name in DNS, and longest of its parts. */
 const nameCharactersMax = 253
 const labelCharactersMax = 63
 
@@ -28,7 +28,7 @@ export interface WebAddress {
   /** A name in lower case, or an IP address in its canonical form and without brackets. */
   readonly host: string
   readonly port: number
-  /** Whether the host is an IP address. */
+  /** True if the host is an IP address. */
   readonly isLiteral: boolean
 }
 
@@ -60,11 +60,11 @@ const isName = (host: string): boolean =>
   host.length <= nameCharactersMax &&
   host.split(".").every((label) => label.length <= labelCharactersMax && /^[a-z0-9_-]+$/.test(label))
 
-/** Whether a name belongs to a private network; it is not looked up. */
+/** True for a name of a private network; it is not looked up. */
 export const isPrivateName = (host: string): boolean =>
   !host.includes(".") || privateSuffixes.some((suffix) => isUnder(host, suffix))
 
-/** Whether a host is the named one, or below it. */
+/** True if a host is the named one, or below it. */
 export const isUnder = (host: string, name: string): boolean => host === name || host.endsWith(`.${name}`)
 
 /** Unicast to the library, but not public: a virtual machine in Azure reaches its host there. */
@@ -88,7 +88,7 @@ const parse = (text: string): IPv4 | IPv6 | null => {
 /** An IP address in its canonical form, an IPv4-mapped one as IPv4; null for anything else. */
 export const canonicalAddress = (text: string): string | null => parse(text)?.toString() ?? null
 
-/** Whether the address is on the public Internet, and not in a private network. */
+/** True if the address is on the public Internet, and not in a private network. */
 export const isPublicAddress = (text: string): boolean => {
   const address = parse(text)
   if (address === null || address.range() !== "unicast") return false

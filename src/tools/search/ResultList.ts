@@ -9,7 +9,7 @@ const dateCharactersMax = 40
 /** A result with a longer address is left out. */
 const urlCharactersMax = 2_000
 
-/** Of a provider's text that is read. */
+/** Longest part of a provider's text that is read. */
 const readCharactersMax = 8_000
 
 /** One result of a search. Every field is one line, and bounded. */

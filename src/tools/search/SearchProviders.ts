@@ -17,7 +17,7 @@ interface SearchRequest {
   readonly credentials: Readonly<Record<string, Redacted.Redacted>>
 }
 
-/** Where the provider is, without a slash at its end, and the key for it. */
+/** The address of the provider, without a slash at its end, and its key. */
 export interface SearchAccess {
   readonly base: string
   readonly key: Redacted.Redacted | null
@@ -157,7 +157,7 @@ const tavily: SearchProvider = {
   statuses: { 432: planUsedUp, 433: planUsedUp }
 }
 
-/** Of the passages that match the query best. */
+/** Length of the passages that match the query best. */
 const exaHighlightCharacters = 600
 
 /** Source: exa.ai/docs/reference, Search. */
