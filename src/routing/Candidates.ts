@@ -1,14 +1,14 @@
 import type { ModelHealth, ModelSpec } from "../domain/Model.ts"
 
-/** What a request needs of a model. */
+/** The needs of a request that a model must meet. */
 export interface Need {
   /**
    * Estimated tokens of the shortest prompt: instructions and the latest user message, without any history.
    */
   readonly promptTokens: number
-  /** Whether tools are offered. Models that can call them are preferred, not required. */
+  /** True if tools are offered. Models that can call them are preferred, not required. */
   readonly tools: boolean
-  /** Whether the model must see images. */
+  /** True if the model must see images. */
   readonly vision?: boolean
   /** The one model that may answer; any may where it is absent. */
   readonly model?: string
@@ -82,7 +82,7 @@ const tokensPerPrice = 1_000_000
 
 const failureShareMax = 0.5
 
-/** For a model of which nothing is known. */
+/** Assumed for a model of which nothing is known. */
 const usualFirstOutputSeconds = 1
 
 /** A first output after so long is half as bad as one that never comes. */
@@ -160,8 +160,8 @@ const weightsOf = (balance: number): Weights => {
 }
 
 /**
- * What the request is expected to cost with a model, as a share of the most expensive; `cost` unless all have
- * a price.
+ * The expected cost of the request with each model, as a share of the highest; `cost` unless all have a
+ * price.
  */
 const pricesOf = (entries: ReadonlyArray<Entry>, need: Need) => {
   const outputTokens = Math.min(need.maxOutputTokens ?? expectedOutputTokens, expectedOutputTokens)

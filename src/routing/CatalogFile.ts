@@ -30,7 +30,7 @@ const ownFields: Readonly<Record<ProtocolName, ReadonlyArray<string>>> = {
 const noDialect = "Expected nothing, because a package has its own rules for its servers"
 
 /**
- * What a model of the catalog has, and has no use for by the protocol of its provider. `path` is that of the
+ * Fields of a model in the catalog that the protocol of its provider has no use for. `path` is that of the
  * model.
  */
 const misplacedInModel = (
@@ -115,7 +115,7 @@ export interface CatalogContent {
   readonly models: ReadonlyArray<ModelSpec>
 }
 
-/** What a file of the catalog says now, not yet in force. */
+/** A new reading of the catalog's file, not yet in force. */
 export interface PreparedCatalog {
   readonly file: string
   readonly models: number
@@ -201,7 +201,7 @@ const placed = <Entry>(
     Option.toArray(decode(value)).map((entry): Placed<Entry> => ({ entry, index }))
   )
 
-/** What a schema can't say: ids that must be known or unique. */
+/** Problems that a schema can't find: ids that must be known or unique. */
 const referenceProblems = ({ models, providerIds, providers }: Entries): ReadonlyArray<FileProblem> => [
   ...repeated(providers, (provider) => provider.id).map(({ index }) => ({
     path: `providers[${index}].id`,

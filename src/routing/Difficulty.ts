@@ -66,7 +66,7 @@ export const signsOf = (text: string): TextSigns => {
   return { codeLines, mathematics }
 }
 
-/** What is known of a request before a model is chosen. */
+/** The facts about a request before a model is chosen. */
 export interface Asked {
   /** The latest user message, without the texts of files. */
   readonly text: string
@@ -75,7 +75,7 @@ export interface Asked {
   readonly files: number
   /** From the files of a project. */
   readonly passages: number
-  /** Whether tools are offered. */
+  /** True if tools are offered. */
   readonly tools: boolean
 }
 
@@ -86,7 +86,7 @@ interface Feature {
   readonly name: FeatureName
   readonly value: number
   readonly points: number
-  /** For people. */
+  /** The feature in words. */
   readonly sentence: string
 }
 

@@ -10,7 +10,7 @@ import { nameModels } from "./ModelServerList.ts"
 /** Servers that are probed at once. */
 const probedAtOnce = 8
 
-/** What one reading of the file gave; never changed. */
+/** One reading of the file; it never changes. */
 interface Reading {
   readonly content: CatalogContent
   readonly connections: ReadonlyMap<string, Connection>
@@ -19,7 +19,7 @@ interface Reading {
 
 type Server = CatalogContent["servers"][number]
 
-/** Whether what is known of the one server, its health and its running requests, holds for the other. */
+/** True if the state of the one server, its health and its running requests, holds for the other. */
 const isSameServer = (one: Server, other: Server): boolean =>
   one.baseUrl.href === other.baseUrl.href &&
   one.sdk?.server === other.sdk?.server &&

@@ -28,13 +28,13 @@ export class ModelCatalog extends Context.Service<
     readonly entries: Effect.Effect<ReadonlyArray<CatalogEntry>>
     /** The models that are known now; waits for nothing. */
     readonly known: Effect.Effect<ReadonlyArray<CatalogEntry>>
-    /** By past requests; asks no server. */
+    /** Health by past requests; asks no server. */
     readonly healthOf: Effect.Effect<HealthOf>
-    /** By past requests; asks no server. */
+    /** Health by past requests; asks no server. */
     readonly health: Effect.Effect<ReadonlyArray<ProviderHealth>>
     /** Asks each model server now, within bounds. */
     readonly probe: Effect.Effect<ReadonlyArray<ServerProbe>>
-    /** Whether no model is known because a server refuses what the settings say, such as the key. */
+    /** True if no model is known because a server refuses the settings, such as the key. */
     readonly isRefused: Effect.Effect<boolean>
     /** A sentence for people: which models answer, or why none does. */
     readonly describe: Effect.Effect<string>

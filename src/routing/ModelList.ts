@@ -2,7 +2,7 @@ import { Array as Arr, Effect, Option, Order, Schema } from "effect"
 import { type ModelSpec, limitNames } from "../domain/Model.ts"
 import { AnswerMalformed, type Fault } from "../providers/Fault.ts"
 
-// What a model's name suggests is a default: a catalog file says it better.
+// The facts that a model's name suggests are defaults, which a catalog file overrides.
 
 /** Models for embeddings, audio, images or moderation, or that Chat Completions doesn't serve. */
 const otherKinds = new RegExp(
@@ -25,7 +25,7 @@ const openAiLimits = { contextWindow: 128_000, maxOutputTokens: 16_384 }
 
 const unknownLimits = { contextWindow: 32_768, maxOutputTokens: 4096 }
 
-/** Where only the window is known, an answer may have a quarter of it, up to this. */
+/** If only the window is known, an answer may have a quarter of it, up to this. */
 const guessedOutputTokensMax = 16_384
 
 /** The limits that a server gives, completed by defaults. */
@@ -63,7 +63,7 @@ const seeing = new RegExp(
 /** Families that OpenAI makes obey a JSON Schema. */
 const enforcing = /^(gpt-4o|gpt-4\.1|gpt-[5-9]|o[134])/
 
-/** What a model can do: as its server says, or else its name. */
+/** The abilities of a model by its server's word, or else by its name. */
 const abilitiesOf = (
   id: string,
   vision: boolean | null | undefined
@@ -82,7 +82,7 @@ const sizeWords: ReadonlyArray<readonly [RegExp, Standing]> = [
 ]
 const middling: Standing = { quality: 0.65, cost: 0.5 }
 
-/** How good and how expensive a model may be beside others that are only known by name. */
+/** The assumed quality and cost of a model that is only known by name. */
 export const standingOf = (id: string): Standing => {
   const billions = parametersOf(id)
   if (billions !== null) {
@@ -100,7 +100,7 @@ const parametersOf = (id: string): number | null => {
 
 const isSnapshot = (id: string): boolean => /-\d{4}(-\d{2}-\d{2})?$|-\d{8}$/.test(id)
 
-/** Of a longer list the newest models are taken. */
+/** Most models of a list; the newest are taken. */
 const modelsMax = 500
 
 const Field = Schema.optionalKey(Schema.Unknown)
@@ -143,9 +143,9 @@ export interface ListedSpec {
   readonly created: number
   readonly contextWindow: number | null
   readonly maxOutputTokens: number | null
-  /** Whether the window is that of the training: the server may have been started with a smaller one. */
+  /** True if the window is that of the training: the server may have been started with a smaller one. */
   readonly isTrained: boolean
-  /** Whether it sees images; null where the server doesn't say. */
+  /** True if the model sees images; null where the server doesn't say. */
   readonly vision: boolean | null
 }
 
@@ -175,7 +175,7 @@ const newestFirst = Order.combine(
 )
 
 const listed = (entry: ListedModel): ListedSpec => {
-  // What the server was started with counts before what the model was trained for.
+  // The window that the server was started with precedes that of the training.
   const served =
     count(entry.max_model_len) ??
     count(entry.meta?.n_ctx) ??

@@ -32,8 +32,7 @@ export interface ListState {
   /** Why the list can't be read; null while it can, and before the first attempt. */
   readonly problem: string | null
   /**
-   * Whether the server refuses what the settings say, such as the key or the address, so that waiting doesn't
-   * help.
+   * True if the server refuses the settings, such as the key or the address, so that waiting doesn't help.
    */
   readonly isRefused: boolean
   /** Models that were named but aren't in the list. */
@@ -150,7 +149,7 @@ const PositiveInt = Schema.Int.check(Schema.isGreaterThan(0))
 
 const Field = Schema.optionalKey(Schema.Unknown)
 
-/** How llama.cpp was started. Source: tools/server/README.md, GET /props. */
+/** The settings of a running llama.cpp. Source: tools/server/README.md, GET /props. */
 const Props = Schema.fromJsonString(
   Schema.Struct({ default_generation_settings: Schema.Struct({ n_ctx: PositiveInt }), modalities: Field })
 )
@@ -184,7 +183,7 @@ const windowOf = ({ model_info, parameters }: typeof Shown.Type): number | null 
   return isCount(window) ? window : null
 }
 
-/** What a server says of a model elsewhere; null where it doesn't. */
+/** Limits that a server states elsewhere; null where it doesn't. */
 type Stated = Pick<ListedSpec, "contextWindow" | "vision">
 
 const statedByProps = ({ default_generation_settings, modalities }: typeof Props.Type): Stated => ({

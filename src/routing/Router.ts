@@ -115,7 +115,7 @@ const asked = <E extends { readonly model: ModelSpec }>(
       (need.model === undefined || model.id === need.model) && (need.vision !== true || model.vision === true)
   )
 
-/** What a request asks for and no model has that its caller may use; null if that is not why none is left. */
+/** Returns the need that no model meets of those that the caller may use; null if there is another reason. */
 export const unmetBy = (
   entries: ReadonlyArray<{ readonly model: ModelSpec }>,
   need: Need,

@@ -18,11 +18,11 @@ const probeSeconds = 10
 /** The shortest answer that every protocol allows. */
 const probeTokens = 16
 
-/** What to do about a server that can't be connected to. */
+/** The remedy for a server that can't be connected to. */
 const addressAdvice =
   "Start it, or correct its address (OPENAI_BASE_URL, or baseUrl in PARLEY_MODELS_FILE); a firewall may be in between."
 
-/** How a model server answered just now. */
+/** The answer of a model server just now. */
 export interface ServerProbe {
   readonly provider: string
   readonly isWell: boolean
@@ -83,7 +83,7 @@ const modelsToAsk = (
   return unlisted.length === 0 && key !== null ? models.slice(0, 1) : unlisted.slice(0, probedModelsMax)
 }
 
-/** What a list without fault and the answers show of the server. */
+/** Describes a server whose list and answers have no fault. */
 const wellText = (place: string, { key }: ModelServer, asked: ReadonlyArray<ModelSpec>): string => {
   if (asked.length > 0) return `${place} answers, and its key and models are right.`
   return key === null
