@@ -4,7 +4,7 @@ import { FairPermits } from "../domain/FairPermits.ts"
 import type { UserId } from "../domain/Ids.ts"
 import type { Grant, TokenRequest } from "./TokenCounters.ts"
 
-/** How often the first request of a queue is tried again: tokens are also released by other processes. */
+/** Interval at which the first request of a queue is retried: other processes release tokens, too. */
 const retryMillis = 100
 /** Waiting requests of one queue. */
 const waitingMax = 100
@@ -12,7 +12,7 @@ const waitingMax = 100
 type Reserve = (ask: TokenRequest) => Effect.Effect<Grant, UsageLimitExceeded | DatabaseUnavailable>
 
 /**
- * Whether only reservations of running requests are in the way, so that there may be enough a little later.
+ * True if only reservations of running requests are in the way, so that there may be enough a little later.
  */
 const isHeld = (error: UsageLimitExceeded | DatabaseUnavailable): boolean =>
   error._tag === "UsageLimitExceeded" && error.used < error.limit

@@ -44,8 +44,8 @@ export const leftOf = (asked: Asked): number =>
   Math.max(0, Math.min(Number.POSITIVE_INFINITY, ...boundsOf(asked).map(leftWithin)))
 
 /**
- * What is spent before what is only reserved, then what resets last, then the tighter limit, and that of the
- * user.
+ * Orders spent bounds before reserved ones, then by the latest reset, then the tighter limit, then the
+ * user's.
  */
 const mostRestrictiveFirst = Order.combineAll([
   Order.mapInput(Order.Boolean, (bound: Bound) => !isSpent(bound)),
@@ -107,7 +107,7 @@ export const keyAllowance = (limits: KeyLimits, counted: Counted, now: DateTime.
   }
 }
 
-/** For a user or a key without counters yet. */
+/** The state of a user or a key without counters. */
 export const notCounted = (now: DateTime.Utc, dayUsed: number, monthUsed: number): Counted => ({
   ...windowsOf(now),
   dayUsed,

@@ -12,7 +12,7 @@ export interface Reservation {
   readonly responseId: ResponseId
   readonly part: number
   readonly userId: UserId
-  /** As in TokenRequest. */
+  /** The key as in TokenRequest. */
   readonly limitedKey: ApiKeyId | null
   readonly day: string
   readonly month: string

@@ -29,7 +29,7 @@ const tokensMax = 2 ** 31 - 1
 const stored = (tokens: number): number =>
   Number.isFinite(tokens) ? Math.min(Math.max(Math.ceil(tokens), 0), tokensMax) : 0
 
-/** What is stored of a part, which is no more than the whole that is left of it. */
+/** The stored count of a part, which is no more than the rest of the whole. */
 const storedPart = (tokens: number, whole: number): number => Math.min(stored(tokens), whole)
 
 const storedUsage = (usage: ModelUsage) => {
@@ -44,7 +44,7 @@ const storedUsage = (usage: ModelUsage) => {
   }
 }
 
-/** What is recorded, in the columns of `usage_records`. */
+/** The values for the columns of `usage_records`. */
 const columnsOf = (spent: Arr.NonEmptyReadonlyArray<Spent>) => {
   const column = <A>(of: (one: Spent) => A) => spent.map(of)
   const tokens = spent.map(({ usage }) => storedUsage(usage))

@@ -19,9 +19,9 @@ export interface TokenRequest {
   readonly limitedKey: ApiKeyId | null
   /** The most that it can spend. */
   readonly most: number
-  /** What such a request usually spends: so much is reserved if it is left. */
+  /** Usual tokens of such a request: so many are reserved if they are left. */
   readonly usual: number
-  /** What it spends at least. Where anything is left, it gets this much, even beyond the limit. */
+  /** Least tokens of such a request. If anything is left, it gets this many, even beyond the limit. */
   readonly least: number
 }
 

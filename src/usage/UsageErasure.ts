@@ -46,8 +46,8 @@ const RecordRow = Schema.Struct({
 export type UsageRecord = typeof RecordRow.Type
 
 /**
- * Where a list of records goes on. Times of the database have microseconds, so the record itself says where
- * it is.
+ * The place at which a list of records continues. Times of the database have microseconds, so the place is
+ * the record itself.
  */
 export type AfterRecord = Pick<UsageRecord, "responseId">
 

@@ -18,7 +18,7 @@ export interface ReportRequest {
   /** The first day and the last one, UTC, such as 2026-02-28. */
   readonly since: string
   readonly until: string
-  /** What a million tokens of a model cost; requests of other models have no cost. */
+  /** Prices of a million tokens by model; requests of other models have no cost. */
   readonly prices: ReadonlyArray<ModelPriceOf>
 }
 
@@ -39,7 +39,7 @@ export interface ReportLine extends UsageSums {
   /** The day, the name of the model or of the organization, the e-mail address of the user, or the id of the key. */
   readonly label: string
   /**
-   * What the owner calls the key, its last characters, and the owner's e-mail address; null unless split by
+   * The owner's name of the key, its last characters, and the owner's e-mail address; null unless split by
    * key.
    */
   readonly key: { readonly name: string; readonly hint: string; readonly owner: string } | null
