@@ -21,12 +21,12 @@ const lockSeconds = 30
 const stallSeconds = 300
 const connectSeconds = 30
 const keepAliveMillis = 30_000
-/** How long the end of a session may take before its connection is cut. */
+/** The time that the end of a session may take before its connection is cut. */
 const endSeconds = 5
 
 /**
- * What a text of COPY depends on, the same in every session, whatever a database or a role has for its
- * default.
+ * Parameters on which a text of COPY depends, the same in every session, whatever the defaults of the
+ * database.
  */
 const parameters: Readonly<Record<string, string>> = {
   client_encoding: "UTF8",
@@ -49,7 +49,9 @@ export interface CopySession {
     sql: string,
     values?: ReadonlyArray<unknown>
   ) => Effect.Effect<ReadonlyArray<Row>, CopyFailed>
-  /** What a `COPY … TO STDOUT` gives. A reader that stops before the end has to close the session. */
+  /**
+   * Returns the bytes of a `COPY … TO STDOUT`. A reader that stops before the end has to close the session.
+   */
   readonly read: (sql: string) => Stream.Stream<Uint8Array, CopyFailed>
   /**
    * Runs a `COPY … FROM STDIN`; the answer is the number of rows. Where the bytes fail, the statement fails.
@@ -113,7 +115,7 @@ const connect = (config: ClientConfig) =>
     Effect.tryPromise({
       try: async () => {
         const client = new Client(config)
-        // What breaks an idle connection fails the next statement.
+        // A broken idle connection fails the next statement.
         client.on("error", () => {})
         await client.connect()
         return client

@@ -13,7 +13,7 @@ import { WorksFor } from "../domain/ProcessorTurns.ts"
  */
 const quotingClass = "22"
 
-/** What the server or the operating system said, or null where the driver itself failed. */
+/** The message of the server or the operating system; null where the driver itself failed. */
 export const sentence = (cause: unknown): string | null => {
   if (!Predicate.hasProperty(cause, "code") || !Predicate.isString(cause.code)) return null
   const message = cause instanceof Error ? cause.message : ""
@@ -33,41 +33,40 @@ const withServerSentence = (error: SqlError.SqlError): SqlError.SqlError => {
   return error
 }
 
-/** Where a PostgreSQL server is. */
+/** The address of a PostgreSQL server. */
 export type DatabaseAddress =
   | { readonly url: Redacted.Redacted }
   | { readonly path: string; readonly username: string; readonly database: string }
 
 export interface ClientLimits {
   readonly connectionsMax: number
-  /** For opening a connection, and for waiting until one of the pool is free. */
+  /** Time for opening a connection, and for waiting until one of the pool is free. */
   readonly connectSeconds: number
   readonly statementSeconds: number
 }
 
 /**
- * Of all connections, the share that statements for one user may have at once: the server works for others
- * beside them.
+ * Share of all connections that statements for one user may have at once: the server works for others beside
+ * them.
  */
 const userShare = 0.3
-/** How long an open connection may lie idle in the pool before it is closed. */
+/** The time for which an open connection may lie idle in the pool before it is closed. */
 const idleSeconds = 60
-/** How long a transaction may lie idle; nothing here waits for a model or a person inside one. */
+/** The time for which a transaction may lie idle; nothing here waits for a model or a person inside one. */
 const idleInTransactionSeconds = 30
 /** After this the server has not kept its own limit, so it hangs or is cut off. */
 const statementGraceSeconds = 1
 const keepAliveSeconds = 30
 /**
- * Of one row. The longest have what a body had, of 64 MiB at most, and the events of a response beside it.
+ * Longest row. The longest have what a body had, of 64 MiB at most, and the events of a response beside it.
  */
 const rowBytesMax = 268_435_456
 
-/** What every session is started with, beside its user, its database and `application_name`. */
+/** The parameters of every session, beside its user, its database and `application_name`. */
 const startupParameters = ({ statementSeconds }: Pick<ClientLimits, "statementSeconds">) => ({
   statement_timeout: `${statementSeconds}s`,
   idle_in_transaction_session_timeout: `${idleInTransactionSeconds}s`,
-  // What is decided under a lock must see what was committed before it, whatever a database has for its
-  // default.
+  // Decisions under a lock must see what was committed before it, whatever a database has for its default.
   default_transaction_isolation: "read committed",
   jit: "off",
   timezone: "UTC"
@@ -146,7 +145,7 @@ export const makeDatabaseClient = Effect.fnUntraced(function* (
     borrower: (use) => leases.use((connection) => use(lend(connection))),
     transactionAcquirer: Effect.map(leases.reserve, lend),
     compiler: PgClient.makeCompiler(String.camelToSnake, false),
-    // What is inside a json column is data, not names of ours.
+    // The inside of a json column is data, not names of ours.
     transformRows: Statement.defaultTransforms(String.snakeToCamel, false).array,
     driver: "pg",
     prepareTransactionControls: true,
@@ -195,8 +194,8 @@ const makeLeases = (
     takers: () => takers,
     get,
     reserve: bounded(pool.reserve),
-    // For one statement, which is what nearly all are for. The wait needs a bound only when there may be one;
-    // opening a connection has its own.
+    // Bounds one statement, which is what nearly all are for. The wait needs a bound only when there may be
+    // one; opening a connection has its own.
     use: (statement) =>
       Effect.suspend(() => {
         if (takers >= limits.connectionsMax) return Effect.scoped(Effect.flatMap(get, statement))

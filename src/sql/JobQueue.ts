@@ -4,14 +4,15 @@ import { SqlClient, SqlError, type Statement } from "effect/sql"
 import { rowsAs } from "./rows.ts"
 
 /**
- * How often a job may break off, because its process ended or something that it needs was away, before it is
+ * Times that a job may break off, because its process ended or something that it needs was away, before it is
  * given up.
  */
 export const attemptsMax = 5
-/** How soon a process notices jobs that another one offered or left behind. */
+/** Interval at which a process looks for jobs that another one offered or left behind. */
 const pollSeconds = 2
 /**
- * How long the jobs of a process that was killed stay locked, and how often a running one renews its locks.
+ * The time for which the jobs of a killed process stay locked, and the interval at which a running one renews
+ * its locks.
  */
 const lockSeconds = 30
 const lockRefreshSeconds = 10
@@ -21,8 +22,8 @@ const retrySecondsMax = 3_600
 /** Pause of a worker after something failed. */
 const restSeconds = 1
 /**
- * How long a job that ended is known. A row that is due even then, because nothing was recorded, gets it once
- * more.
+ * The time for which an ended job is known. A row that is due even then, because nothing was recorded, gets
+ * it once more.
  */
 const endedJobHours = 1
 /** Jobs of one owner that broke off and rest: with so many, none of the owner's others is begun. */
@@ -90,14 +91,14 @@ interface JobQueueOptions<Job extends object, R> {
    * `owner` is text, `job` is JSON, and an owner's jobs are done in the order of `turn`.
    */
   readonly due: (owner: Statement.Fragment | null) => Statement.Fragment
-  /** How often a process looks for work that was left behind, or became due without an offer. */
+  /** Interval at which a process looks for work that was left behind, or became due without an offer. */
   readonly lookSeconds: number
   /** Jobs that this process does at once. */
   readonly workers: number
   readonly run: (job: Job) => Effect.Effect<void, unknown, R>
   /**
-   * For a job that broke off too often. Records that in its row; one that stays due gets the job anew in an
-   * hour or two.
+   * Records in its row that a job broke off too often; a row that stays due gets the job anew in an hour or
+   * two.
    */
   readonly giveUp: (job: Job) => Effect.Effect<unknown, unknown, R>
   /** The log line for a job that broke off. */
@@ -134,13 +135,14 @@ export const makeJobQueue = Effect.fnUntraced(function* <Job extends object, R>(
     Schema.Array(Schema.Struct({ id: Schema.String, job: options.schema }))
   )
 
-  // By `OFFSET` the planner looks every row up by its id, also while it has no statistics of the queue.
+  // The planner looks every row up by its id because of `OFFSET`, also while it has no statistics of the
+  // queue.
   const waiting = (owner: Statement.Fragment) =>
     sql`(${due(owner)}) AS item WHERE NOT EXISTS (
       SELECT FROM ${sql(table)} AS known WHERE known.id = item.id AND known.queue_name = ${name} OFFSET 0)`
 
   /**
-   * How many more jobs the owners who have jobs may have in the queue. Those that rest count only when they
+   * The number of jobs that the owners who have jobs may add to the queue. Resting jobs count only when they
    * are many.
    */
   const rooms = sql`SELECT element::jsonb ->> ${options.owner} AS owner,
@@ -150,7 +152,7 @@ export const makeJobQueue = Effect.fnUntraced(function* <Job extends object, R>(
 
   /** Offers the owner's next jobs, together with the transaction that it must be called in. */
   const offerNext = Effect.fnUntraced(function* (owner: string) {
-    // Of two transactions about one owner, the second has to see what the first one offered or left waiting.
+    // The second of two transactions about one owner has to see what the first one offered or left waiting.
     yield* sql`SELECT pg_advisory_xact_lock(hashtextextended(${`${name}/${owner}`}, 0))`
     const next = yield* sql`SELECT item.id, item.job FROM ${waiting(sql`${owner}`)} ORDER BY item.turn
       LIMIT greatest(0, coalesce((SELECT jobs FROM (${rooms}) AS room WHERE room.owner = ${owner}), ${perOwnerMax}))`.pipe(

@@ -158,7 +158,7 @@ export interface MigrationPlan {
   readonly before: number
   /** That of the newest one that this version knows. */
   readonly after: number
-  /** Those in between, in the order in which they run. */
+  /** Pending migrations in the order in which they run. */
   readonly pending: ReadonlyArray<string>
 }
 
@@ -252,7 +252,7 @@ const withClient = <A, E extends Error>(
 /** Why a database can't be migrated. */
 type MigrationRefused = SchemaTooNew | RestoreUnfinished | MigrationFailed
 
-/** What `migrate` would do. Nothing is changed. */
+/** Returns the plan of `migrate`. Nothing is changed. */
 export const plannedMigrations = (address: DatabaseAddress): Effect.Effect<MigrationPlan, MigrationRefused> =>
   withClient(address, planOf).pipe(Effect.withSpan("Migrations.plan"))
 

@@ -4,7 +4,7 @@ import type { Page } from "../domain/Account.ts"
 /** Rows that one page of a list has at most. */
 export const pageRowsMax = 200
 
-/** What a query asks for: one row more than a page has tells whether there is another page. */
+/** Rows that a query asks for: one more than a page has tells that there is another page. */
 export const pageRowsAsked = pageRowsMax + 1
 
 export const pageOf = <A>(rows: ReadonlyArray<A>): Page<A> => ({

@@ -22,7 +22,7 @@ export class DatabaseUnsuitable extends Schema.TaggedError<DatabaseUnsuitable>()
 /** The oldest major version that the service is tested with. */
 const majorVersionMin = 15
 
-/** How often two sessions are compared; other clients of a busy pooler may take a server in between. */
+/** Comparisons of two sessions; other clients of a busy pooler may take a server in between. */
 const poolerRoundsMax = 3
 
 const poolerAdvice =
@@ -83,7 +83,7 @@ const factsQuery = `
     coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)
       OR to_regclass('effect_sql_migrations') IS NOT NULL AS "mayCreate"`
 
-/** What is wrong with the server, as a sentence with its remedy, or null. */
+/** Returns the problem of the server, as a sentence with its remedy, or null. */
 export const problemOf = ({
   encoding,
   major,
@@ -117,8 +117,8 @@ const backendOf = Effect.fnUntraced(function* (connection: SqlConnection.Connect
 })
 
 /**
- * Whether transactions of one session are given to changing servers, as a pooler in transaction mode does:
- * while the other session holds a transaction open, one that is alone on its server stays on it.
+ * True if transactions of one session get changing servers, as behind a pooler in transaction mode: while the
+ * other session holds a transaction open, one that is alone on its server stays on it.
  */
 const isMultiplexed = Effect.fnUntraced(function* (
   one: SqlConnection.Connection,

@@ -18,7 +18,7 @@ const sqlState = (error: SqlError.SqlError): string => {
   return Predicate.hasProperty(cause, "code") && Predicate.isString(cause.code) ? cause.code : ""
 }
 
-/** Whether the database, and not the statement, is the reason of a failure. */
+/** True if the database, and not the statement, is the reason of a failure. */
 export const isUnavailable = (error: SqlError.SqlError): boolean =>
   error.isRetryable ||
   error.reason.operation === "connect" ||
@@ -38,7 +38,7 @@ const passingMessages = [
   "PgConnection: Connection closed during startup"
 ]
 
-/** Whether a connection that could not be made is worth another attempt. */
+/** True if a connection that could not be opened is worth another attempt. */
 export const isPassing = (error: SqlError.SqlError): boolean =>
   passingCodes.includes(sqlState(error)) || passingMessages.includes(error.message)
 
