@@ -7,7 +7,7 @@ import { Effect, Option } from "effect"
 export const freeMebibytesMin = 64
 /** Bytes that are written to find out whether the disk can be written to. */
 const probeBytes = 4_096
-/** How long the result of a check is cached. */
+/** The time for which the result of a check is cached. */
 const probeSeconds = 5
 
 /**
@@ -28,7 +28,7 @@ export const freeSpace = (dataDir: string) =>
   }).pipe(Effect.option)
 
 /**
- * Where the embedded database really is, if that is not below the data directory: its account can't reach
+ * The real place of the embedded database, if it is not below the data directory: its account can't reach
  * that one, and a symbolic link leads there. Else null.
  */
 export const databaseElsewhere = (dataDir: string): Effect.Effect<string | null> =>
@@ -67,8 +67,8 @@ const problemBy = (probe: Probe) =>
   })
 
 /**
- * What is wrong with the disk of the data directory, in a sentence, or null. A directory that isn't there is
- * not used.
+ * Returns the problem of the disk of the data directory, in a sentence, or null. A directory that isn't there
+ * is not used.
  */
 export const diskProblem = problemBy(writes)
 

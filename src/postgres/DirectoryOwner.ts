@@ -11,10 +11,7 @@ export class DataDirectoryInUse extends Schema.TaggedError<DataDirectoryInUse>()
   }
 }
 
-/**
- * How often a stale socket is removed before giving up; each repetition means that another process was
- * quicker.
- */
+/** Removals of a stale socket before giving up; each repetition means that another process was quicker. */
 const attemptsMax = 5
 /** A process that was just killed may still be exiting. */
 const graceSeconds = 2
@@ -72,7 +69,7 @@ const listen = (path: string) =>
     server.listen(path, () => resume(Effect.succeed(server)))
   })
 
-/** Whether a process listens at `path`. */
+/** True if a process listens at `path`. */
 export const answers = (path: string) =>
   Effect.callback<boolean>((resume) => {
     const socket = connect(path)

@@ -98,7 +98,7 @@ export interface PostgresBinaries {
   readonly major: number
 }
 
-/** Where copies of the binaries are kept, and which account runs them. */
+/** The place for copies of the binaries, and the account that runs them. */
 interface BinariesHome {
   readonly directory: string
   readonly account: PostgresAccount | null

@@ -27,12 +27,12 @@ export interface PostgresHome {
 const socketDirectoryBytesMax = 84
 
 /**
- * Of a directory that root hands to the server's account. The group, which is that account's own, lets initdb
- * pass through under another uid.
+ * Mode of a directory that root hands to the server's account. The group, which is that account's own, lets
+ * initdb pass through under another uid.
  */
 export const homeMode = 0o710
 
-/** For the data of a root whose own data directory the server's account can't reach. */
+/** The place for the data of a root whose own data directory the server's account can't reach. */
 const fallbackParent = "/var/lib/parley"
 
 const fail = (message: string) => new EmbeddedPostgresFailed({ message })
@@ -58,8 +58,8 @@ export const isRoot = (): boolean => process.getuid?.() === 0
 const isShared = ({ uid }: PostgresAccount): boolean => sharedUids.includes(uid)
 
 /**
- * As whom initdb runs for the server's `account`, which need not have a name in the text of /etc/passwd: then
- * under the uid of `nobody`, which some systems number -2, but in the account's own group.
+ * The account under which initdb runs for the server's `account`, which need not have a name in the text of
+ * /etc/passwd: then under the uid of `nobody`, which some systems number -2, but in the account's own group.
  */
 export const initAccount = (account: PostgresAccount, passwd: string): PostgresAccount => {
   const users = passwd.split("\n").map((line) => line.split(":"))
