@@ -3,9 +3,9 @@ import { PrometheusMetrics } from "effect/observability"
 
 /** One thing that is measured, under one name, split by the values of its labels. */
 interface Instrument<out Series> {
-  /** As OpenTelemetry names it. */
+  /** The name in OpenTelemetry. */
   readonly id: string
-  /** As Prometheus names it, with its unit. */
+  /** The name in Prometheus, with its unit. */
   readonly prometheusName: string
   /** The series with these values of the labels, in the labels' order; "" leaves a label out. */
   readonly of: (...values: ReadonlyArray<string>) => Series

@@ -2,7 +2,7 @@ import { Cause, Formatter, Logger, Predicate } from "effect"
 import { counted } from "../domain/counted.ts"
 import type { LogOutput } from "./LogOutput.ts"
 
-/** What a log line consists of. */
+/** The parts of a log line. */
 interface Line {
   readonly timestamp: string
   readonly level: string

@@ -58,7 +58,7 @@ export const makeLogOutput = (sink: Sink): LogOutput => {
   let waiting: Array<WaitingLine> = []
   let characters = 0
   let isWriting = false
-  /** Whether the last line was cut: the next one begins on a line of its own. */
+  /** True if the last line was cut: the next one begins on a line of its own. */
   let isCut = false
   let lost = 0
   let unreported = 0

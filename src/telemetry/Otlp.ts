@@ -41,10 +41,10 @@ export const bareTracer = (tracer: Tracer.Tracer): Tracer.Tracer =>
     }
   })
 
-/** How long each exporter may take at the end of the process to send what it still has. */
+/** The time that each exporter may take at the end of the process to send what it still has. */
 const shutdownTimeout = "2 seconds"
 
-/** How often metrics are exported. */
+/** Interval of the export of metrics. */
 const metricsSeconds = 10
 
 const recordOf = (text: string | null): Record<string, string> =>

@@ -25,11 +25,11 @@ const untracedLayer = Layer.succeed(References.TracerEnabled, false)
 const isTraced = ({ otlpEndpoint, otlpSignals }: Settings["observability"]) =>
   otlpEndpoint !== null && otlpSignals.includes("traces")
 
-/** Whether anybody can read the metrics. */
+/** True if anybody can read the metrics. */
 const isMeasured = ({ metricsPort, metricsToken, otlpEndpoint, otlpSignals }: Settings["observability"]) =>
   metricsPort !== null || metricsToken !== null || (otlpEndpoint !== null && otlpSignals.includes("metrics"))
 
-/** How finely the delay of the event loop is measured. */
+/** Resolution of the measured delay of the event loop. */
 const resolutionMillis = 20
 const nanosPerSecond = 1_000_000_000
 const microsPerSecond = 1_000_000
@@ -46,12 +46,12 @@ const eventLoopDelay = Effect.acquireRelease(
   Effect.map((delay) => () => {
     const nanos = delay.percentile(99)
     delay.reset()
-    // What is measured includes the resolution itself.
+    // The measured delay includes the resolution itself.
     return Math.max(0, nanos / nanosPerSecond - resolutionMillis / 1_000)
   })
 )
 
-/** What the process uses of the machine. */
+/** Metrics of the machine's resources that the process uses. */
 const processMetricsLayer = ({ build, version }: Build, log: LogOutput) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
