@@ -1,11 +1,11 @@
 import manifest from "../../package.json" with { type: "json" }
 
-/** What `npm run build` puts in place of this name; there is none where the sources run. */
+/** The text that `npm run build` puts in place of this name; there is none where the sources run. */
 declare const parleyBuild: string | undefined
 
-/** What runs here. */
+/** The running program. */
 export interface Build {
-  /** Of package.json. */
+  /** The version of package.json. */
   readonly version: string
   /**
    * The commit that it was built from, with "-dirty" after it where files were changed; "dev" from sources.
@@ -18,5 +18,5 @@ export const thisBuild: Build = {
   build: typeof parleyBuild === "undefined" ? "dev" : parleyBuild
 }
 
-/** For people. */
+/** The build in words. */
 export const buildText = ({ build, version }: Build): string => `${version} (${build})`

@@ -6,7 +6,7 @@ import { Context, Effect, Predicate } from "effect"
 
 const packageName = /^((?:@[a-z0-9~-][\w.~-]*\/)?[a-z0-9~-][\w.~-]*)((?:\/[\w~-][\w.~-]*)*)$/
 
-/** Whether a text is the name of a package, or of a part of one such as `@ai-sdk/google-vertex/anthropic`. */
+/** True for the name of a package, or of a part of one such as `@ai-sdk/google-vertex/anthropic`. */
 export const isPackageName = (text: string): boolean => packageName.test(text)
 
 /** A folder, relative to the file that names it. */
@@ -17,7 +17,7 @@ export interface PackagePlace {
 
 const directoryOf = ({ file, folder }: PackagePlace): string => resolve(dirname(file), folder)
 
-/** What an operator runs to install a package there. */
+/** The command that installs a package there. */
 export const installCommand = (name: string, place: PackagePlace): string =>
   `npm install --prefix ${directoryOf(place)} ${packageName.exec(name)?.[1] ?? name}`
 
@@ -44,7 +44,7 @@ export interface ImportProblem {
 const importSeconds = 30
 
 /**
- * What a package exports that the operator has installed; nothing is downloaded. Node looks for it as for an
+ * Imports a package that the operator has installed; nothing is downloaded. Node looks for it as for an
  * import in the folder: in `node_modules` there, and in the folders above. The message of an error may be the
  * package's own.
  */
@@ -98,7 +98,7 @@ const resolveIn = (file: string, name: string): string => {
 
 const subpathOf = (name: string): string => `.${packageName.exec(name)?.[2] ?? ""}`
 
-/** Those of `import`. Source: Node's documentation of packages, "Conditional exports". */
+/** The conditions of `import`. Source: Node's documentation of packages, "Conditional exports". */
 const conditions: ReadonlySet<string> = new Set(["node", "import", "module-sync", "default"])
 
 const importedFile = (manifest: unknown, subpath: string): string | null => {
@@ -121,7 +121,7 @@ const messageCharactersMax = 300
 const hasCode = (error: unknown, code: string): boolean =>
   error instanceof Error && "code" in error && error.code === code
 
-/** What a package throws may be anything. */
+/** A package may throw anything. */
 const messageOf = (error: unknown): string => {
   try {
     const message = error instanceof Error ? error.message : String(error)

@@ -5,7 +5,7 @@ import { jsonPlaces, lineAndColumn, pathText } from "./JsonPlaces.ts"
 /** The longest file that a setting may name, in bytes. */
 const fileBytesMax = 1024 * 1024
 
-/** Where in a file something is wrong, and what. `place` is the line, where it is known. */
+/** The problem of a file with its place. `place` is the line, where it is known. */
 export const FileProblem = Schema.Struct({
   path: Schema.String,
   message: Schema.String,
@@ -21,7 +21,7 @@ const whole = (message: string): FileProblem => ({ path: "", message })
 
 const decodeJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))
 
-/** What a file of JSON says, not yet checked. */
+/** The content of a file of JSON, not yet checked. */
 interface JsonContent {
   readonly given: unknown
   /** The same problem with the line of what its path names. */
@@ -36,7 +36,7 @@ const unquoted = (path: string): string => path.replace(/"([^"]*)"$/, "$1")
 const locateIn = (source: string): JsonContent["locate"] => {
   const { offsets } = jsonPlaces(source)
   return (problem) => {
-    // What is missing has no line of its own, and belongs to the object that begins there.
+    // A missing field has no line of its own, and belongs to the object that begins there.
     const path = problem.message === missing ? problem.path.replace(/\.?[^.]*$/, "") : unquoted(problem.path)
     const offset = offsets.get(path)
     return offset === undefined

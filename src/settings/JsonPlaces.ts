@@ -6,7 +6,10 @@ const blanks = /[ \t\n\r]*/y
 const text = /"(?:[ !#-[\]-\uffff]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y
 const scalar = /(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.+-])/y
 
-/** Where the parts of a text of JSON begin, by their paths, and where it stops being JSON, if it does. */
+/**
+ * Offsets of the parts of a text of JSON, by their paths, and of the place where it stops being JSON, if it
+ * does.
+ */
 export interface JsonPlaces {
   readonly offsets: ReadonlyMap<string, number>
   readonly problemAt: number | null
@@ -42,7 +45,7 @@ export const jsonPlaces = (source: string): JsonPlaces => {
     return found === null ? null : found.slice(1, -1)
   }
 
-  /** Whether a value stands here; if not, `at` is where it fails. */
+  /** True if a value stands here; if not, `at` is where it fails. */
   const value = (path: ReadonlyArray<PropertyKey>): boolean => {
     take(blanks)
     if (!offsets.has(pathText(path))) offsets.set(pathText(path), at)

@@ -10,7 +10,7 @@ const loopbackHost = /^(localhost|127(\.\d{1,3}){3}|::1|\[::1\])$/i
 
 export const isLoopback = (host: string): boolean => loopbackHost.test(host)
 
-/** Whether nothing between this service and that server can be read or changed by others. */
+/** True if nothing between this service and that server can be read or changed by others. */
 export const isSecure = (url: URL): boolean =>
   url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url.hostname))
 
@@ -35,7 +35,7 @@ export const scopes = converted(
   )
 )
 
-/** What a group may make of its members. Owners are appointed by owners only. */
+/** Roles that a group may give its members. Owners are appointed by owners only. */
 const GroupRole = Schema.Literals(["member", "organization_admin", "admin"])
 type GroupRole = typeof GroupRole.Type
 
@@ -107,7 +107,7 @@ export const groupRulesIn = (list: string): ReadonlyArray<GroupRule> => readRule
 
 const problemsShownMax = 10
 
-/** What is wrong with a text that isn't allowed, by the number of its entries. */
+/** The problems of a text that isn't allowed, by the number of its entries. */
 export const groupRulesProblems = (list: string): ReadonlyArray<Problem> =>
   readRules(list).problems.slice(0, problemsShownMax)
 

@@ -8,7 +8,7 @@ export interface Setting<out A> {
   /** Never shown, and also taken from the file that `NAME_FILE` names. */
   readonly secret: boolean
   /**
-   * Whether the processes of one installation usually differ in it, such as in their ports: no change of the
+   * True if the processes of one installation usually differ in it, such as in their ports: no change of the
    * installation.
    */
   readonly isPerProcess: boolean
@@ -20,7 +20,7 @@ export interface Setting<out A> {
   readonly description: string
   /** The value of a text, or of an unset variable; none when the text isn't allowed. */
   readonly parse: (text: string | undefined) => Option.Option<A>
-  /** Where in a text that isn't allowed something is wrong, if there are many places. */
+  /** The problems within a text that isn't allowed, if there are many places. */
   readonly detailsOf?: (text: string) => ReadonlyArray<string>
 }
 
@@ -115,12 +115,12 @@ export const VariableName = Schema.String.check(
   )
 )
 
-/** What was found of a secret. */
+/** A secret as it was found. */
 export interface FoundSecret {
   /** The variable that the text came from, which is `NAME` or `NAME_FILE`. */
   readonly name: string
   readonly text: string | undefined
-  /** What was seen in place of a secret, without anything secret. */
+  /** The value in place of a secret, without anything secret. */
   readonly problem: string | null
 }
 

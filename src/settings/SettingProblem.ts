@@ -1,9 +1,9 @@
 import { Schema } from "effect"
 
-/** What is wrong with a setting. */
+/** The problem of a setting. */
 export const SettingProblem = Schema.Struct({
   name: Schema.String,
-  /** What was found, without anything secret. */
+  /** The value that was found, without anything secret. */
   seen: Schema.String,
   /** The places inside of it that are wrong, where it is a file with many. */
   details: Schema.optionalKey(Schema.Array(Schema.String)),

@@ -11,7 +11,7 @@ import { Email } from "../domain/Account.ts"
  */
 export type TextCodec<A> = Schema.Codec<A, string>
 
-/** What is allowed, in words. */
+/** The allowed values, in words. */
 export const allowedOf = (codec: TextCodec<unknown>): string =>
   Schema.resolveAnnotations(codec)?.description ?? ""
 
@@ -58,7 +58,7 @@ export const share = converted(
   Schema.Number.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
 )
 
-/** Of something that counts beside something else, which counts 1. */
+/** The weight of something that counts beside something else, which counts 1. */
 export const weight = converted(
   "a number from 0 to 10, such as 0.5",
   (value) => (/^\d{1,2}(\.\d{1,9})?$/.test(value) ? Number(value) : null),
@@ -95,7 +95,7 @@ export const httpUrl: TextCodec<string> = converted(
 const uriDecoded = Option.liftThrowable(decodeURIComponent)
 
 /**
- * Whether no part of the URL can be the rest of a password with a / or # that is not percent-encoded, before
+ * True if no part of the URL can be the rest of a password with a / or # that is not percent-encoded, before
  * an @.
  */
 const isWhollyEncoded = (url: URL): boolean => {
