@@ -19,7 +19,7 @@ export const tableMember = (table: string, piece: number): string => `tables/${t
 export const fileMember = (id: string): string => `files/${id}`
 export const sumsMember = (number: number): string => `sums/${numbered(number)}`
 
-/** What a member holds; null for a name that no archive has. */
+/** The content of a member; null for a name that no archive has. */
 export const contentOf = (
   name: string
 ): { readonly table: string } | { readonly file: string } | { readonly sums: true } | null => {
@@ -45,7 +45,7 @@ export const Header = Schema.Struct({
   /** The version of this format. */
   format: Schema.Int,
   createdAt: Schema.DateTimeUtcFromString,
-  /** Of the program that wrote it. */
+  /** The version of the program that wrote it. */
   version: Schema.String,
   /** The commit of that program. Older ones do not write it. */
   build: Schema.optionalKey(Schema.String),
@@ -68,7 +68,7 @@ export const Manifest = Schema.Struct({
     /** Files whose bytes were not those that were uploaded. */
     damaged: Schema.Array(Schema.String)
   }),
-  /** Of all members but those of sums and this one. */
+  /** The number of all members but those of sums and this one. */
   members: Count,
   /** The SHA-256 of all members of sums, one after the other. */
   sums: Schema.String

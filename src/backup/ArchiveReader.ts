@@ -105,7 +105,7 @@ const feed = async (path: string, keys: BackupKeys, file: Readable, extract: Ext
         await feedChunk(extract, chunk)
       }
     })
-    // What is encrypted has its own end, without which it can't be read.
+    // An encrypted archive has its own end, without which it can't be read.
     if (packing === "plain" && !extract.destroyed) await checkEnd(path, decompressor.bytesWritten)
     extract.end()
   } catch (error) {

@@ -19,7 +19,7 @@ import {
 } from "./ArchiveFormat.ts"
 import { type BackupKeys, encrypted } from "./Encryption.ts"
 
-/** For the owner only. */
+/** Mode that lets the owner alone read. */
 const fileMode = 0o600
 
 /** The file as it lies on the disk. */
@@ -148,7 +148,7 @@ export const makeArchive = Effect.fn("ArchiveWriter.open")(function* (
   yield* Effect.addFinalizer(() => Effect.ignore(attempt(() => rm(partial, { force: true }))))
   const handle = yield* Effect.acquireRelease(
     attempt(async () => {
-      // What a run that was killed has left.
+      // A killed run may have left its partial file.
       await rm(partial, { force: true })
       return await open(partial, "wx", fileMode)
     }),

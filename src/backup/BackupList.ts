@@ -14,7 +14,7 @@ interface ListedBackup {
   readonly packing: Packing
 }
 
-/** Where the scheduled backups go. */
+/** The directory of scheduled backups. */
 export const backupDirectory = ({ backup, dataDir }: Settings): string =>
   backup.dir ?? join(dataDir, "backups")
 

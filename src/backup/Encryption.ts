@@ -18,10 +18,10 @@ const beginningBytes = 256
 /** Imported when it is needed, since it would be a twentieth of all code that a start loads. */
 const age = () => import("age-encryption")
 
-/** How a file is packed: `none` is no backup at all. */
+/** The packing of a file: `none` is no backup at all. */
 export type Packing = "none" | "plain" | "passphrase" | "recipient"
 
-/** What the beginning of a file tells, without a key. */
+/** Reads the packing from the beginning of a file, without a key. */
 export const packingOf = async (path: string): Promise<Packing> => {
   const handle = await open(path)
   try {
@@ -63,7 +63,7 @@ const needs = {
   recipient: "the identity of its recipient: set PARLEY_BACKUP_IDENTITY to it"
 }
 
-/** Whether the settings hold a key of the kind that such a file needs. */
+/** True if the settings hold a key of the kind that such a file needs. */
 export const hasKeyFor = (packing: Packing, { identity, passphrase }: BackupKeys): boolean =>
   packing === "plain" ||
   (packing === "passphrase" && passphrase !== null) ||

@@ -5,7 +5,7 @@ export interface Work {
   readonly title: string
   readonly total: number
   readonly unit: "byte" | "table"
-  /** What to say when all of it is done. */
+  /** The text when all of it is done. */
   readonly done: string
 }
 

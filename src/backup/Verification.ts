@@ -7,7 +7,7 @@ import { readArchive, type ReadMember } from "./ArchiveReader.ts"
 import type { BackupKeys } from "./Encryption.ts"
 import type { Progress } from "./Progress.ts"
 
-/** What a backup holds, once every byte of it was compared with its sums. */
+/** The contents of a backup, once every byte of it was compared with its sums. */
 export interface VerifiedBackup {
   readonly header: Header
   readonly manifest: Manifest
