@@ -39,7 +39,7 @@ const Row = Schema.Struct({
 
 const IdRow = Schema.Struct({ id: AuditEntryId })
 
-/** What is left out doesn't filter. */
+/** Omitted fields don't filter. */
 export interface AuditFilter {
   /**
    * In whatever case: the e-mail address of a person, `operator`, `operator:NAME` for the key of that name,
@@ -81,8 +81,8 @@ export class Audit extends Context.Service<
       page?: { readonly after?: AuditEntryId; readonly limit?: number }
     ) => Effect.Effect<Page<AuditRecord>, DatabaseUnavailable>
     /**
-     * What there is now, oldest first, in batches. Nothing of the database is held while the reader takes its
-     * time. What the actor sees is decided before the stream is run, which may be elsewhere.
+     * Streams the present entries, oldest first, in batches. Nothing of the database is held while the reader
+     * takes its time. The actor's view is decided before the stream is run, which may be elsewhere.
      */
     readonly export: (
       filter: AuditFilter

@@ -58,7 +58,7 @@ const jsonOf = (details: AuditEntry["details"] = {}): string =>
 
 const Counted = Schema.Struct({ count: Schema.Int })
 
-/** Whether the failure of that number is recorded: the 1st, 10th, 100th and so on of an hour. */
+/** True if the failure of that number is recorded: the 1st, 10th, 100th and so on of an hour. */
 const isRecorded = (count: number): boolean => /^10*$/.test(String(count))
 
 /**
@@ -74,8 +74,8 @@ export interface AuditRecorder {
     entryOf: (done: A) => AuditEntry | undefined
   ) => Effect.Effect<A, E | SqlError.SqlError, R>
   /**
-   * For what an attacker can cause any number of times: records the 1st, 10th, 100th and so on of each hour,
-   * with the number as `attempts`. `subject` must be one of a bounded set, such as the id of a user, or
+   * Records events that an attacker can cause any number of times: the 1st, 10th, 100th and so on of each
+   * hour, with the number as `attempts`. `subject` must be one of a bounded set, such as the id of a user, or
    * `unknown` for all that are none.
    */
   readonly recordCounted: (

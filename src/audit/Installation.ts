@@ -26,7 +26,7 @@ export interface InstallationFact {
    * Null: not set, or not there. What is redacted is compared by a salted hash, and never stored or recorded.
    */
   readonly value: string | Redacted.Redacted | null
-  /** What it was as long as it was not known, such as the default of a setting that this version adds. */
+  /** The value while it was not known, such as the default of a setting that this version adds. */
   readonly usual: string | null
 }
 
@@ -98,7 +98,7 @@ const makeKnown = Effect.gen(function* () {
       ) AS given (action, name, value, salt)
       ON CONFLICT (action, name) DO UPDATE SET value = excluded.value, salt = excluded.salt`
 
-  /** Whether another change of it may be recorded now. */
+  /** True if another change of it may be recorded now. */
   const mayRecord = ({ action, name }: InstallationFact) =>
     sql`SELECT count(*)::float8 AS count FROM (
         SELECT FROM audit_log
