@@ -105,7 +105,7 @@ const dayOf = (millis: number): string => DateTime.formatIsoDateUtc(DateTime.mak
 
 const instead = "in PARLEY_LICENSE, or remove it for the free edition."
 
-/** For users and operators: a license that is not in force permits nothing. */
+/** The text for users and operators: a license that is not in force permits nothing. */
 export const notInForceText = (license: License, state: "early" | "over"): string =>
   state === "over"
     ? `The licence of this installation ended on ${dayOf((license.endsAtMillis ?? 0) - 1)}. ` +

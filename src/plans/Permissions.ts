@@ -25,18 +25,18 @@ export const matches = (pattern: string, text: string): boolean => {
 export const isListed = (patterns: ReadonlyArray<string> | undefined, model: string): boolean =>
   patterns === undefined || patterns.some((pattern) => matches(pattern, model))
 
-/** Where plan and license both forbid something, the license is named. */
+/** If plan and license both forbid something, the license is named. */
 export type Denial = PlanForbids | LicenseForbids
 
-/** What the users of a plan may do at one moment. */
+/** The permissions of the users of a plan at one moment. */
 export interface Permissions {
   /** Why the operation is forbidden, or null. `param` is the field of the request that asks for it. */
   readonly operation: (operation: Operation, param: string) => Denial | null
   /** The tools that may be offered to models. */
   readonly tools: ReadonlySet<ToolName>
-  /** Whether a model may answer; takes its id. */
+  /** True if the model of this id may answer. */
   readonly model: (id: string) => boolean
-  /** Whether the license permits the model, whatever the plan says. */
+  /** True if the license permits the model, whatever the plan says. */
   readonly licensedModel: (id: string) => boolean
   /**
    * The denial if models are eligible but none is permitted; `isLicensed` if the license permits any of them.

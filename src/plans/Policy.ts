@@ -23,7 +23,7 @@ const ProjectRow = Schema.Struct({ isMember: Schema.Boolean })
 export class Policy extends Context.Service<
   Policy,
   {
-    /** What plan and license permit now to the users of an organization that has the plan. */
+    /** The present permissions of the users of an organization that has the plan, by plan and license. */
     readonly permissions: (plan: string) => Effect.Effect<Permissions>
     readonly storageOf: (userId: UserId) => Effect.Effect<PlanStorage, UserNotFound | DatabaseUnavailable>
     /**
