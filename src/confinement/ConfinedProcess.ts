@@ -14,7 +14,7 @@ const errorBytesMax = 16 * 1024
 
 interface ConfinedProcess {
   readonly child: ChildProcessWithoutNullStreams
-  /** Whether V8 reported a full heap. */
+  /** True if V8 reported a full heap. */
   readonly isHeapFull: () => boolean
 }
 

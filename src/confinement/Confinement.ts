@@ -96,7 +96,7 @@ interface Confinable {
   readonly processes: string
   /** The service's directory, which is hidden from them. */
   readonly dataDirectory: string
-  /** Whether the program, with a launcher, starts and does its work. */
+  /** True if the program, with a launcher, starts and does its work. */
   readonly works: (program: NodeProgram) => Effect.Effect<boolean>
 }
 
@@ -125,7 +125,7 @@ export const confine = Effect.fn("Confinement.confine")(function* ({
   return { program: { ...program, launcher: found.words }, confinement: found.confinement, missing }
 })
 
-/** What a confinement lacks, each with the remedy. */
+/** The lacks of a confinement, each with the remedy. */
 export const missingFrom = (
   { namespaces: isolated, noPrivileges, ownAccount }: Confinement,
   isRoot: boolean
