@@ -12,7 +12,7 @@ export interface Person {
   /** The name of the user's organization. */
   readonly organization: string
   readonly sessionId: SessionId
-  /** Of the client, if it is known. */
+  /** The client's address, if it is known. */
   readonly address: string | null
 }
 
@@ -57,7 +57,7 @@ export const actorsOrganization: Effect.Effect<OrganizationId | null> = Effect.m
 })
 
 /**
- * Whether the actor may manage users of that role, and give it to others. Only owners manage owners and
+ * True if the actor may manage users of that role, and give it to others. Only owners manage owners and
  * admins; who sees a user is another question.
  */
 export const mayManage = (actor: Actor, role: Role): boolean => {

@@ -66,7 +66,7 @@ export const OutputMessage = Schema.Struct({
 }).annotate({ identifier: "OutputMessage" })
 export type OutputMessage = typeof OutputMessage.Type
 
-/** Of a call, what only the service reads. */
+/** Fields of a call that only the service reads. */
 const calledBy = {
   /** The same for all calls that a model made at once. A call without it was made alone. */
   round: Schema.optionalKey(Schema.String),
@@ -95,7 +95,7 @@ export const FunctionCall = Schema.Struct({
   id: ItemId,
   type: Schema.Literal("function_call"),
   status: ItemStatus,
-  /** What the client's result refers to; unique in the conversation. */
+  /** The id that the client's result refers to; unique in the conversation. */
   call_id: Schema.String,
   name: Schema.String,
   arguments: Schema.String,
@@ -103,7 +103,7 @@ export const FunctionCall = Schema.Struct({
 }).annotate({ identifier: "FunctionCall" })
 export type FunctionCall = typeof FunctionCall.Type
 
-/** What the client's function returned. */
+/** The result of the client's function. */
 export const FunctionCallOutput = Schema.Struct({
   id: ItemId,
   type: Schema.Literal("function_call_output"),
@@ -111,7 +111,7 @@ export const FunctionCallOutput = Schema.Struct({
   call_id: Schema.String,
   /** Its texts. */
   output: Schema.String,
-  /** What else it has; only the service reads it. */
+  /** Other parts of the result; only the service reads them. */
   attached: Schema.optionalKey(Schema.Array(Schema.Union([InputFile, InputImage])))
 }).annotate({ identifier: "FunctionCallOutput" })
 export type FunctionCallOutput = typeof FunctionCallOutput.Type
@@ -124,9 +124,9 @@ export const FileSearchResult = Schema.Struct({
   filename: Schema.String,
   score: Schema.Finite,
   text: Schema.String,
-  /** Where the passage stands. */
+  /** The place of the passage. */
   attributes: Schema.Record(Schema.String, Schema.Unknown),
-  /** Those of the file, for a client that notes some. */
+  /** The file's attributes, for a client that notes some. */
   file_attributes: Schema.optionalKey(FileAttributes)
 })
 
@@ -140,12 +140,12 @@ export const FileSearchCall = Schema.Struct({
 })
 export type FileSearchCall = typeof FileSearchCall.Type
 
-/** What a model thought before the item that follows. */
+/** The thoughts of a model before the item that follows. */
 export const ReasoningItem = Schema.Struct({
   id: ItemId,
   type: Schema.Literal("reasoning"),
   status: ItemStatus,
-  /** What its server shows of it; "" if nothing. */
+  /** The text that the server shows; "" if none. */
   text: Schema.String,
   /** Goes back to the model that it came from; null where nothing may. */
   opaque: Schema.NullOr(Opaque)
@@ -176,7 +176,7 @@ export const InputItem = Schema.Union([
 ])
 export type InputItem = typeof InputItem.Type
 
-/** What an item reference may name. */
+/** An item that a reference may name. */
 export const StoredItem = Schema.Union([
   OutputMessage,
   InputMessage,
@@ -225,7 +225,7 @@ export const outputText = (output: ReadonlyArray<OutputItem>): string => output.
 const messageText = (item: OutputItem): string =>
   item.type === "message" ? item.content.map(({ text }) => text).join("") : ""
 
-/** What cut an answer short. */
+/** The bound that cut an answer short. */
 export const CutReason = Schema.Literals(["max_output_tokens", "content_filter", "token_limit"])
 export type CutReason = typeof CutReason.Type
 
@@ -233,13 +233,13 @@ export type CutReason = typeof CutReason.Type
 export const IncompleteReason = Schema.Literals([...CutReason.literals, "no_text"])
 export type IncompleteReason = typeof IncompleteReason.Type
 
-/** Whether an answer ends without a text: with a message that says nothing. */
+/** True for an answer that ends without a text: with a message that says nothing. */
 const endsWithoutText = (output: ReadonlyArray<OutputItem>): boolean => {
   const last = output.at(-1)
   return last?.type === "message" && last.content.every(({ text }) => text.trim() === "")
 }
 
-/** What `incomplete_details` says of an answer. That it has no text is known by the answer, and stored nowhere else. */
+/** The `incomplete_details` of an answer. An answer without a text is known by its items, and not stored. */
 export const incompleteDetails = (
   cut: CutReason | null,
   output: ReadonlyArray<OutputItem>
@@ -248,11 +248,11 @@ export const incompleteDetails = (
   return endsWithoutText(output) ? { reason: "no_text" } : null
 }
 
-/** What cut the answer; null if the model ended it. */
+/** The bound that cut the answer; null if the model ended it. */
 export const cutOf = (details: { readonly reason: IncompleteReason } | null): CutReason | null =>
   details === null || details.reason === "no_text" ? null : details.reason
 
-/** What a response said besides its items, to be shown again. */
+/** The facts of a response besides its items, to be shown again. */
 export const TurnDetails = Schema.Struct({
   /** Unix epoch in milliseconds. */
   createdAt: Schema.Int,
@@ -271,7 +271,7 @@ export const TurnDetails = Schema.Struct({
   instructions: Schema.NullOr(Schema.String),
   maxOutputTokens: Schema.NullOr(Schema.Int),
   previousResponseId: Schema.NullOr(ResponseId),
-  /** What the interface repeats of the request, which only it reads; null if nothing. */
+  /** The fields of the request that the interface repeats, which only it reads; null if none. */
   echo: Schema.Unknown
 })
 export type TurnDetails = typeof TurnDetails.Type

@@ -1,13 +1,13 @@
-/** Of a title that a user gives. */
+/** Longest title that a user gives. */
 export const titleCharactersMax = 200
 /** Marks that turn the direction of all that follows, also of what stands behind the title. */
 const directionMarks = /[\u202a-\u202e\u2066-\u2069]/gu
 
-/** Whether all characters of a given title can stand in a line of a list. */
+/** True if all characters of a given title can stand in a line of a list. */
 export const isOneLine = (title: string): boolean =>
   !/\p{Cc}/u.test(title) && title.search(directionMarks) === -1
 
-/** Of a title that is the beginning of a message. */
+/** Longest title that is the beginning of a message. */
 const beginningCharactersMax = 60
 /** A beginning that is shorter than this says too little, so that a long word is cut rather than left out. */
 const beginningCharactersMin = 20

@@ -22,7 +22,7 @@ const escapes = new RegExp(String.raw`\\(?:${simpleEscape}|${unicodeEscape})`, "
 const decodeString = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.String))
 const decodeInput = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ input: Schema.String })))
 
-/** What is complete of the inside of a JSON string. */
+/** Returns the complete part of the inside of a JSON string. */
 const completeIn = (inside: string): string => {
   piece.lastIndex = 0
   let end = 0
@@ -36,7 +36,7 @@ export const argumentsOf = (input: string): string => JSON.stringify({ input })
 /** Reads the text out of arguments that come in pieces, whatever the pieces are. */
 export const makeInputReader = () => {
   let all = ""
-  /** What can't be read yet: a head, or an escape that isn't complete. */
+  /** Text that can't be read yet: a head, or an escape that isn't complete. */
   let unread = ""
   let carry = ""
   let given = ""
@@ -66,7 +66,7 @@ export const makeInputReader = () => {
   }
 
   return {
-    /** What a piece of the arguments adds to the text. */
+    /** Returns the text that a piece of the arguments adds. */
     write: (more: string): string => {
       all += more
       const text = read(more)

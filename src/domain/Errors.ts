@@ -10,7 +10,7 @@ import { failureReason } from "./failureReason.ts"
 // ---- authentication
 
 export class ApiKeyMissing extends Schema.TaggedError<ApiKeyMissing>()("ApiKeyMissing", {
-  /** What was sent in place of a Bearer key. */
+  /** The credential that was sent in place of a Bearer key. */
   found: Schema.Literals(["nothing", "other_header"])
 }) {}
 
@@ -75,8 +75,7 @@ export class ModelNotFound extends Schema.TaggedError<ModelNotFound>()("ModelNot
 /** A request has an image, and no model that it may use sees images. */
 export class NoVisionModel extends Schema.TaggedError<NoVisionModel>()("NoVisionModel", {
   /**
-   * Where a model that sees images is missing: among all models, among those that the caller may use, or it
-   * is the named one.
+   * The set that lacks a model that sees images: all models, those that the caller may use, or the named one.
    */
   limit: Schema.Literals(["service", "permits", "model"])
 }) {}
@@ -148,7 +147,7 @@ export class ConversationNotFound extends Schema.TaggedError<ConversationNotFoun
 }) {}
 
 export class ProjectNotFound extends Schema.TaggedError<ProjectNotFound>()("ProjectNotFound", {
-  /** What names it in the request; absent: `project_id`. */
+  /** The field of the request that names it; absent: `project_id`. */
   param: Schema.optionalKey(Schema.String)
 }) {}
 
@@ -162,9 +161,9 @@ export class PromptTooLong extends Schema.TaggedError<PromptTooLong>()("PromptTo
   promptTokens: Schema.Int,
   /** Tokens that fit into the largest context window. */
   tokensMax: Schema.Int,
-  /** Whether the earlier turns are what doesn't fit, of which none may be left out. */
+  /** True if the earlier turns don't fit, of which none may be left out. */
   ofHistory: Schema.optionalKey(Schema.Boolean),
-  /** Where the document is that is too long, of a request that brings one along. */
+  /** The place of the document that is too long, for a request that brings one along. */
   document: Schema.optionalKey(Schema.String)
 }) {}
 
@@ -277,16 +276,16 @@ export class TurnLeaseLost extends Schema.TaggedError<TurnLeaseLost>()("TurnLeas
  * The answer doesn't have the form that the client asked for, even after the model was asked to repair it.
  */
 export class OutputMismatch extends Schema.TaggedError<OutputMismatch>()("OutputMismatch", {
-  /** What of it doesn't match, without quoting it. */
+  /** The mismatch, without a quotation of the answer. */
   mismatch: Schema.String
 }) {}
 
 /** No model is known, for instance because the provider's list could not be read yet. */
 export class NoModelAvailable extends Schema.TaggedError<NoModelAvailable>()("NoModelAvailable", {
-  /** For the log only. */
+  /** Detail for the log only. */
   detail: Schema.String,
   /**
-   * Whether the provider refuses the key or the address of the settings, which only the operator can change.
+   * True if the provider refuses the key or the address of the settings, which only the operator can change.
    */
   isRefused: Schema.Boolean
 }) {}
@@ -323,24 +322,24 @@ export class ModelFailure extends Schema.TaggedError<ModelFailure>()("ModelFailu
   model: Schema.String,
   /** The provider's HTTP status, where there was one. */
   status: Schema.optionalKey(Schema.Int),
-  /** As the provider asks. */
+  /** The wait that the provider asks for. */
   retryAfterSeconds: Schema.optionalKey(Schema.Finite),
   /** Whether the provider says that it failed because it is overloaded. */
   isOverloaded: Schema.optionalKey(Schema.Literal(true)),
   /** The field of the request that a provider refuses, by its name in requests. */
   parameter: Schema.optionalKey(Schema.String),
-  /** What the provider says of it, bounded, without keys. */
+  /** The provider's message, bounded, without keys. */
   sentence: Schema.optionalKey(Schema.String),
   /**
-   * What the provider says of any failure, for the log only: bounded, without keys and quotations of the
+   * The provider's message about any failure, for the log only: bounded, without keys and quotations of the
    * prompt.
    */
   logSentence: Schema.optionalKey(Schema.String),
-  /** What the operator has to check, for the log only. */
+  /** The remedy for the operator, for the log only. */
   advice: Schema.optionalKey(Schema.String),
   /** The context window, if a provider that refuses a long request reports it. */
   contextTokens: Schema.optionalKey(Schema.Int),
-  /** For the log only; bounded, without the prompt. */
+  /** Detail for the log only; bounded, without the prompt. */
   detail: Schema.String
 }) {}
 
@@ -411,7 +410,7 @@ export class ProjectMemberNotFound extends Schema.TaggedError<ProjectMemberNotFo
 
 /** The user is a member of the project, and only its owners may do this. */
 export class NotProjectOwner extends Schema.TaggedError<NotProjectOwner>()("NotProjectOwner", {
-  /** What names the project in the request; absent: `project_id`. */
+  /** The field of the request that names the project; absent: `project_id`. */
   param: Schema.optionalKey(Schema.String)
 }) {}
 
@@ -493,7 +492,7 @@ export class SetUpDone extends Schema.TaggedError<SetUpDone>()("SetUpDone", {}) 
 
 /** A new password that is too easy to guess. */
 export class WeakPassword extends Schema.TaggedError<WeakPassword>()("WeakPassword", {
-  /** What is wrong with it, and what to do. */
+  /** The problem and its remedy. */
   message: Schema.String
 }) {}
 
@@ -502,7 +501,7 @@ export class WeakPassword extends Schema.TaggedError<WeakPassword>()("WeakPasswo
  * here.
  */
 export class ForeignRequest extends Schema.TaggedError<ForeignRequest>()("ForeignRequest", {
-  /** Where the application is, if the settings say so. */
+  /** The address of the application, if the settings have it. */
   publicUrl: Schema.NullOr(Schema.String)
 }) {}
 

@@ -94,7 +94,7 @@ export class FairPermits {
             return Effect.andThen(shared.release(ofShared), Effect.asVoid(queue.permits.release(ofKey)))
           })
 
-        // What was taken is noted in the same step, so that no interruption loses it.
+        // The taken permits are noted in the same step, so that no interruption loses them.
         const take = Effect.andThen(
           Effect.map(queue.permits.take(key, amount), () => void (held.ofKey = amount)),
           Effect.map(shared.take(key, amount), () => {
@@ -127,7 +127,7 @@ export class FairPermits {
     )
   }
 
-  /** Whether no request waits and so many permits are free. */
+  /** True if no request waits and so many permits are free. */
   private isFree(key: string, amount: number): boolean {
     const { held, waiting } = this.totals
     return waiting === 0 && held + amount <= this.totalMax && this.of(key).held + amount <= this.perKeyMax

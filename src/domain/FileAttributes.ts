@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 
-/** What is noted of a file in a project, so that searches can choose files by it. */
+/** Attributes of a file in a project, by which searches can choose files. */
 export const FileAttributes = Schema.Record(
   Schema.String,
   Schema.Union([Schema.String, Schema.Finite, Schema.Boolean])

@@ -7,6 +7,6 @@ import { signInRefusals } from "./SignInRefusal.ts"
  */
 export class IdentityRefused extends Schema.TaggedError<IdentityRefused>()("IdentityRefused", {
   problem: Schema.Literals(Struct.keys(signInRefusals)),
-  /** For the log: what was wrong, without anything secret. */
+  /** The fault for the log, without anything secret. */
   reason: Schema.String
 }) {}

@@ -70,7 +70,7 @@ interface Level {
   readonly depth: number
   /** Its fields or entries so far. */
   count: number
-  /** Whether the value of a field is being read, and not its name. */
+  /** True while the value of a field is being read, and not its name. */
   isValue: boolean
   /** The piece that holds the last name; null if several do. */
   piece: Buffer | null
@@ -225,7 +225,7 @@ const pathOf = (level: Level): string => {
 /** Bytes of a whole text that are scanned in one operation. */
 const stepBytes = 64 * 1024
 
-/** What a whole text exceeds; null if it is within the bounds. */
+/** Returns the bound that a whole text exceeds; null if it is within all. */
 export const excessOf = Effect.fnUntraced(function* (text: string) {
   const bytes = Buffer.from(text)
   const scanner = new JsonScanner()

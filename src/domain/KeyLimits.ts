@@ -6,7 +6,7 @@ export const requestsPerMinuteMax = 100_000
 
 const limit = (max: number) => Schema.NullOr(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: max })))
 
-/** What one key may use, within the limits of its user. Null: no limit besides those of the user. */
+/** The limits of one key, within those of its user. Null: no limit besides those of the user. */
 export const KeyLimits = Schema.Struct({
   /** Input and output together, per day and per month (UTC). */
   dailyTokens: limit(tokensMax),
@@ -16,7 +16,7 @@ export const KeyLimits = Schema.Struct({
 export type KeyLimits = typeof KeyLimits.Type
 export const keyLimitNames = Struct.keys(KeyLimits.fields)
 
-/** What is left out stays as it is. */
+/** Omitted limits stay as they are. */
 export type KeyLimitChanges = Partial<KeyLimits>
 
 /** The limits of a key that was created without any. */

@@ -39,13 +39,11 @@ export const DeclaredModel = Schema.Struct({
   contextWindow: PositiveInt,
   /** Tokens that one answer may have. */
   maxOutputTokens: PositiveInt,
-  /** Whether the model can call tools. */
+  /** True if the model can call tools. */
   tools: Schema.Boolean,
-  /** Whether the model sees images. */
+  /** True if the model sees images. */
   vision: Schema.optionalKey(Schema.Boolean),
-  /**
-   * Whether its server makes an answer obey a JSON Schema; of others, the service checks the answer itself.
-   */
+  /** True if its server makes an answer obey a JSON Schema; other answers are checked by the service. */
   structuredOutput: Schema.optionalKey(Schema.Boolean),
   /**
    * Quality relative to the other models, 0 to 1: the model is eligible for requests up to this difficulty.
@@ -111,7 +109,7 @@ const LearnedPart = Schema.Struct({
    * back to it. `reasoning_summary`: it isn't asked to sum that up.
    */
   part: Schema.Literals(learnableParts),
-  /** What the server said, bounded, without keys. */
+  /** The server's message, bounded, without keys. */
   sentence: Schema.String,
   /** Seconds until the server is asked in full again. */
   seconds: Schema.Int
@@ -147,12 +145,12 @@ export const ModelHealth = Schema.Struct({
   /** Recent requests, and those of them that failed; both decay with time, so they are no whole numbers. */
   requests: Schema.Finite,
   failures: Schema.Finite,
-  /** What its server refused of the service's own part of requests. */
+  /** The service's own parts of requests that its server refused. */
   learned: Schema.Array(LearnedPart)
 })
 export type ModelHealth = typeof ModelHealth.Type
 
-/** Of a model without requests. */
+/** The health of a model without requests. */
 export const unknownHealth: ModelHealth = {
   coolingDown: false,
   firstOutputSeconds: null,

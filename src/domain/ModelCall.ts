@@ -31,9 +31,9 @@ export const topLogprobsMax = 20
 export const Opaque = Schema.Struct({
   /** The protocol, the address of the server, and the model. */
   origin: Schema.String,
-  /** What the protocol makes of it, as JSON; "" where there is nothing but that the model made it. */
+  /** The protocol's data as JSON; "" if there is nothing but the fact that the model wrote it. */
   data: Schema.String,
-  /** Of a call, the id that its server gave it. What a server thought may name it. */
+  /** The id that its server gave a call. The server's reasoning may name it. */
   callId: Schema.optionalKey(Schema.String)
 })
 export type Opaque = typeof Opaque.Type
@@ -48,9 +48,9 @@ export const saidByClient = (model: string): string => clientsOrigin + model
 
 export const isSaidByClient = ({ origin }: Opaque): boolean => origin.startsWith(clientsOrigin)
 
-/** What a model thought. */
+/** The reasoning of a model. */
 export interface Reasoning {
-  /** What its server shows of it; "" if nothing. */
+  /** The text that the server shows; "" if none. */
   readonly text: string
   /** null where nothing may go back. */
   readonly opaque: Opaque | null
@@ -63,13 +63,13 @@ export interface ToolCall {
   readonly arguments: string
   /** Absent of a call that no model made, or an unknown one. */
   readonly opaque?: Opaque
-  /** What the model thought directly before it, behind the text and the call before it. */
+  /** The reasoning directly before the call, behind the text and the call before it. */
   readonly reasoning?: ReadonlyArray<Reasoning>
   /** Whether the server was offered the tool as one with a text, so that it sees to the grammar itself. */
   readonly isText?: true
 }
 
-/** Of the id that a client gives a call of one of its functions. */
+/** Longest id that a client gives a call of one of its functions. */
 export const callIdCharactersMax = 256
 
 export const imageDetails = ["auto", "low", "high"] as const
@@ -81,7 +81,7 @@ export interface ModelImage {
   readonly mediaType: string
   /** Base64, without line breaks. */
   readonly data: string
-  /** How closely a model is to look, where its server has a field for it. */
+  /** The detail at which a model is to look, where its server has a field for it. */
   readonly detail: ImageDetail
 }
 
@@ -92,7 +92,7 @@ export type ModelMessage =
       readonly role: "assistant"
       readonly text: string
       readonly toolCalls: ReadonlyArray<ToolCall>
-      /** What the model thought before the text, or before its first call where it wrote no text. */
+      /** The reasoning before the text, or before the first call where the model wrote no text. */
       readonly reasoning?: ReadonlyArray<Reasoning>
     }
   | {
@@ -108,13 +108,13 @@ export interface ToolSpec {
   readonly name: string
   readonly description: string
   readonly parameters: Readonly<Record<string, unknown>>
-  /** Whether the provider is to enforce the schema in its strict mode; only clients' functions ask for it. */
+  /** True if the provider is to enforce the schema in its strict mode; only clients' functions ask for it. */
   readonly strict?: boolean
   /** The field of a client's request that has the parameters. Absent of the service's own tools. */
   readonly param?: string
   /**
-   * Of a tool whose input is a text: how a server that knows such tools is told of it. For others the text is
-   * the argument `input`.
+   * The form of a tool whose input is a text, for a server that knows such tools. For others the text is the
+   * argument `input`.
    */
   readonly text?: TextInput
 }
@@ -138,7 +138,7 @@ export interface NumberedPassage {
   readonly text: string
 }
 
-/** Whether a model calls tools: as it likes, never, at least one, or the one of this name. */
+/** The model's use of tools: as it likes, never, at least one, or the one of this name. */
 export type ToolChoice = "auto" | "none" | "required" | { readonly name: string }
 
 /** The form that an answer must have, other than plain text. */
@@ -150,21 +150,21 @@ export type AnswerFormat =
       readonly description: string | null
       /** A JSON Schema. */
       readonly schema: Readonly<Record<string, unknown>>
-      /** Whether the provider is to enforce the schema in its strict mode. */
+      /** True if the provider is to enforce the schema in its strict mode. */
       readonly strict: boolean
     }
 
 export const reasoningEfforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const
 export type ReasoningEffort = (typeof reasoningEfforts)[number]
 
-/** How a model is to answer. What is absent is left to the model's own default. */
+/** Options of a model's answer. Absent ones are left to the model's own default. */
 export interface AnswerOptions {
   /** 0 to 2. */
   readonly temperature?: number
   /** 0 to 1. */
   readonly topP?: number
   readonly reasoningEffort?: ReasoningEffort
-  /** Whether the effort is a hint: a model that doesn't take it is asked without. */
+  /** True if the effort is a hint: a model that doesn't take it is asked without. */
   readonly effortIsHint?: true
   readonly verbosity?: "low" | "medium" | "high"
   readonly toolChoice?: ToolChoice
@@ -187,7 +187,7 @@ export interface ModelRequest {
   readonly maxOutputTokens: number
   readonly tools: ReadonlyArray<ToolSpec>
   readonly options?: AnswerOptions
-  /** Whether the last messages may be results of the service's own tools, called in the round before. */
+  /** True if the last messages may be results of the service's own tools, called in the round before. */
   readonly followsOwnCalls?: boolean
   /**
    * The same for requests of one user that begin alike, such as those of a conversation. No protocol sends
@@ -203,7 +203,7 @@ export interface ModelRequest {
 
 export interface CallOptions {
   /**
-   * Whether another model could answer now. Then the timeouts are shorter, until the first output. False once
+   * True if another model could answer now. Then the timeouts are shorter, until the first output. False once
    * the client knows the model.
    */
   readonly hasFallback: () => boolean
@@ -219,9 +219,9 @@ export const alone: CallOptions = { hasFallback: () => false }
 /** The tokens of a call, and who counted them. */
 export interface ModelUsage {
   readonly inputTokens: number
-  /** Of the input, what the provider read from its prompt cache. */
+  /** Input tokens that the provider read from its prompt cache. */
   readonly cachedInputTokens: number
-  /** Of the rest of the input, what the provider wrote to its prompt cache. */
+  /** Other input tokens that the provider wrote to its prompt cache. */
   readonly cacheWriteInputTokens: number
   readonly outputTokens: number
   readonly reasoningTokens: number
@@ -251,7 +251,7 @@ export type ModelPart =
   | {
       readonly type: "text"
       readonly text: string
-      /** Whether the text says that the model refuses to answer, where its server tells. */
+      /** True if the text is the model's refusal to answer, where its server tells. */
       readonly isRefusal?: true
       /** Of the tokens of the text, where they were asked for and its server has them. */
       readonly logprobs?: ReadonlyArray<TokenLogprob>
@@ -268,7 +268,7 @@ export type ModelPart =
  */
 export interface CallText {
   readonly type: "call_text"
-  /** Of the call among those of the answer, from 0. */
+  /** The position of the call among those of the answer, from 0. */
   readonly position: number
   readonly name: string
   readonly text: string
@@ -281,7 +281,7 @@ export interface CallText {
 export interface ModelFinish {
   readonly type: "finish"
   readonly reason: FinishReason
-  /** Whether the text says that the model refuses to answer, where its server tells. */
+  /** True if the text is the model's refusal to answer, where its server tells. */
   readonly isRefusal?: boolean
   readonly usage: ModelUsage
 }

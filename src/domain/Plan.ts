@@ -3,9 +3,9 @@ import { tokensMax } from "./Allowance.ts"
 import { toolNames } from "./ModelCall.ts"
 
 /**
- * What a plan or a license can permit. `responses`: to send messages; `projects`: to use projects, and name
- * one in a request; `create_projects`: to create projects; `files`: to upload files and refer to them in a
- * request. Users may always list, read and delete their own files.
+ * Operations that a plan or a license can permit. `responses`: to send messages; `projects`: to use projects,
+ * and name one in a request; `create_projects`: to create projects; `files`: to upload files and refer to
+ * them in a request. Users may always list, read and delete their own files.
  */
 export const operationNames = ["responses", "projects", "create_projects", "files"] as const
 export const Operation = Schema.Literals(operationNames)
@@ -58,7 +58,7 @@ export interface PlanStorage {
 
 /** Plans as a file has them; never changed. */
 export interface PlanCatalog {
-  /** By name, `default` included; null without a catalog: then every plan is without bounds. */
+  /** Plans by name, `default` included; null without a catalog: then every plan is without bounds. */
   readonly catalog: ReadonlyMap<string, PlanTerms> | null
   /** Null for a plan that the catalog doesn't have: its organizations may do nothing. */
   readonly termsOf: (plan: string) => PlanTerms | null
@@ -68,7 +68,7 @@ export interface PlanCatalog {
 export class Plans extends Context.Service<
   Plans,
   {
-    /** As of the start, or of the latest `replace`. */
+    /** The catalog of the start, or of the latest `replace`. */
     readonly current: Effect.Effect<PlanCatalog>
     readonly replace: (catalog: PlanCatalog) => Effect.Effect<void>
   }

@@ -2,7 +2,7 @@ import type { DateTime } from "effect"
 import type { Person } from "./Actor.ts"
 import type { SessionId, UserId } from "./Ids.ts"
 
-/** How a user proved who it is. */
+/** The user's proof of identity. */
 export type SignInMethod = "password" | "link" | "identity_provider"
 
 /** Who asks for a session, as far as it is known. */
@@ -20,7 +20,7 @@ export interface SessionRecord {
   readonly lastSeenAt: DateTime.Utc
   /** When it ends without further requests. */
   readonly expiresAt: DateTime.Utc
-  /** Of the client that signed in. */
+  /** The address of the client that signed in. */
   readonly address: string | null
   readonly userAgent: string | null
 }
@@ -32,6 +32,6 @@ export interface KnownSession {
   readonly hasPassword: boolean
   /** The name of the organization's plan. */
   readonly plan: string
-  /** What requests that change something must carry beside the cookie. */
+  /** The token that changing requests must carry beside the cookie. */
   readonly csrfToken: string
 }

@@ -34,7 +34,7 @@ export interface AboutFile {
   readonly expiresAfterSeconds?: number | null
 }
 
-/** Of a file's text in one answer, in UTF-16 code units. */
+/** Longest part of a file's text in one answer, in UTF-16 code units. */
 export const textPartCharactersMax = 200_000
 export const textPartCharactersDefault = 50_000
 

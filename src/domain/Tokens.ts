@@ -105,9 +105,9 @@ const nothing = pairBase - 1
 const pairOf = (before: number, kind: number): number => before * pairBase + kind
 const twoSigns = pairOf(punctuation, punctuation)
 
-/** For two kinds, whether the second continues the run of the first: 1 or 0. */
+/** 1 if the second of two kinds continues the run of the first, else 0. */
 const continues = new Uint8Array(pairBase ** 2)
-/** For two kinds, the cost of a character of the second after one of the first. */
+/** Cost of a character of the second of two kinds after one of the first. */
 const hundredthsOfPair = new Uint16Array(pairBase ** 2)
 for (const [kind, first] of firstOfKind.entries()) {
   for (let before = 0; before < pairBase; before++) {

@@ -4,8 +4,8 @@ import { Predicate } from "effect"
 const depthMax = 6
 
 /**
- * What went wrong, in words: the messages of an error and of what caused it, from the outside in. Codes of
- * the system, such as ECONNREFUSED, are named.
+ * Describes a failure: the messages of an error and of its causes, from the outside in. Codes of the system,
+ * such as ECONNREFUSED, are named.
  */
 export const failureReason = (error: unknown): string => {
   const parts: Array<string> = []
@@ -30,7 +30,7 @@ const partsOf = (error: object): ReadonlyArray<string> => [
   ...textOf(error, "code")
 ]
 
-/** What is below an error of SQL may quote values. A name with several addresses has one error for each. */
+/** The causes of an error of SQL may quote values. A name with several addresses has one error for each. */
 const nextOf = (error: object): unknown => {
   if (Predicate.isTagged(error, "SqlError")) return undefined
   if (Predicate.hasProperty(error, "cause") && error.cause !== undefined) return error.cause

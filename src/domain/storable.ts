@@ -1,6 +1,6 @@
 const nul = /\0/g
 
-/** Whether PostgreSQL can store the text: its jsonb and text refuse NUL, and UTF-8 has no lone surrogates. */
+/** True if PostgreSQL can store the text: its jsonb and text refuse NUL, and UTF-8 has no lone surrogates. */
 export const isStorable = (text: string): boolean => !text.includes("\0") && text.isWellFormed()
 
 /** Completes "must be". */
