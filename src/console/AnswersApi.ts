@@ -8,11 +8,11 @@ import { ConversationId, FileId, ImageId, ProjectId, ResponseId } from "../domai
 import { StorableText } from "../domain/StorableText.ts"
 
 /**
- * What the web application does with conversations beyond the public interface: it creates them, asks, and
+ * The interface of the web application for conversations beyond the public one: it creates them, asks, and
  * follows the answers.
  */
 
-/** Of one question. */
+/** Most parts of one question. */
 const partsMax = 100
 
 const NewConversation = Schema.Struct({
@@ -56,7 +56,7 @@ const ofConversation = { conversation_id: ConversationId }
 const ofResponse = { ...ofConversation, response_id: ResponseId }
 const events = HttpApiSchema.StreamSse({ data: AnswerEvent })
 
-/** What the web application does with conversations beyond the public interface. */
+/** The web application's endpoints for conversations beyond the public interface. */
 export const ownConversationEndpoints = [
   /** A conversation that is listed. */
   HttpApiEndpoint.post("create", "/conversations", { payload: NewConversation, success: ConversationObject }),

@@ -6,7 +6,7 @@ import { Hex } from "effect/encoding"
 import { Mime } from "effect/http"
 import { type Coding } from "./AcceptEncoding.ts"
 
-/** Where the build of the application lies: `dist/app`, which is beside the bundle of the service. */
+/** The directory of the application's build: `dist/app`, which is beside the bundle of the service. */
 export const AppDirectory = Context.Reference<URL>("parley/console/AppDirectory", {
   defaultValue: () => new URL(import.meta.url.endsWith(".ts") ? "../../dist/app/" : "app/", import.meta.url)
 })
@@ -25,7 +25,7 @@ export interface AppFile {
   readonly representations: ReadonlyMap<Coding, Representation>
 }
 
-/** Of all files together, with their compressed forms. */
+/** Bounds on all files together, with their compressed forms. */
 const limits = { filesMax: 2_000, bytesMax: 33_554_432 }
 
 interface FoundFile {
@@ -37,8 +37,8 @@ interface FoundFile {
 }
 
 /**
- * As many files as may be kept in memory, the newest first: every build writes all of its files anew, and
- * those of earlier builds may still lie beside them.
+ * Returns as many files as may be kept in memory, the newest first: every build writes all of its files anew,
+ * and those of earlier builds may still lie beside them.
  */
 export const newestWithin = <File extends Pick<FoundFile, "bytes" | "modifiedMillis">>(
   files: ReadonlyArray<File>,
@@ -101,9 +101,9 @@ export class AppFiles extends Context.Service<
   {
     /** The page that every path of the application answers; null if there is no build that can be served. */
     readonly page: string | null
-    /** By its name in `assets`. */
+    /** Finds a file by its name in `assets`. */
     readonly asset: (name: string) => AppFile | null
-    /** By its name beside the page. */
+    /** Finds a file by its name beside the page. */
     readonly beside: (name: string) => AppFile | null
   }
 >()("parley/console/AppFiles") {

@@ -15,7 +15,7 @@ const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; " +
   "base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
 
-/** What the application never uses; its pages copy to the clipboard. */
+/** Features that the application never uses; its pages copy to the clipboard. */
 const refusedFeatures = [
   "accelerometer",
   "autoplay",
@@ -76,7 +76,7 @@ const pageTemplates = Object.values(pagePaths).map(
   (path: string): `/${string}` => `/${path.slice(1).replaceAll("$", ":")}`
 )
 
-/** For the error boundary: all files of `assets` are one route. */
+/** Routes for the error boundary: all files of `assets` are one route. */
 export const appRoutes = [...pageTemplates, "/assets/:name", ...besideNames.map((name) => `/${name}`)].map(
   (template) => route("GET", template)
 )
@@ -89,7 +89,7 @@ const baseElement = /<base href="[^"]*"/
 export const pageBelow = (page: string, basePath: string): string =>
   page.replace(baseElement, () => `<base href="${escaped(basePath)}"`)
 
-/** What is answered in place of the application while there is no build of it. */
+/** The page in place of the application while there is no build of it. */
 const unbuiltPage = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">

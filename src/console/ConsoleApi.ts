@@ -26,23 +26,23 @@ const Count = Schema.Struct({ files: Schema.Int, bytes: Schema.Finite })
 
 export const Storage = Schema.Struct({
   used: Count,
-  /** By the plan, or else by the settings. */
+  /** The bound of the plan, or else of the settings. */
   permitted: Count,
-  /** Of one file. */
+  /** Most bytes of one file. */
   file_bytes_max: Schema.Int,
   /** At once. */
   uploads_max: Schema.Int
 })
 
 const Permitted = Schema.Struct({
-  /** What the plan and the license permit; to create projects also what the user's role does. */
+  /** The permissions by plan and license, and by the user's role to create projects. */
   responses: Schema.Boolean,
   files: Schema.Boolean,
   projects: Schema.Boolean,
   create_projects: Schema.Boolean
 })
 
-/** What the web application does with the user's files beyond the public interface. */
+/** The web application's endpoints for the user's files beyond the public interface. */
 const ownFileEndpoints = [
   /** A part of the text that was read from a file: what models see. */
   HttpApiEndpoint.get("text", "/files/:file_id/text", {
@@ -80,7 +80,7 @@ export const OwnSession = Schema.Struct({
   expires_at: Time,
   address: Schema.NullOr(Schema.String),
   user_agent: Schema.NullOr(Schema.String),
-  /** Whether this request belongs to it. */
+  /** True for the session of this request. */
   current: Schema.Boolean
 })
 

@@ -51,7 +51,10 @@ const redirectHeaders = { "cache-control": "no-store", "referrer-policy": "no-re
 
 const queryOf = ({ url }: Request): string => url.slice(pathOf(url).length).replace(/#.*$/s, "")
 
-/** What both routes need: where the application is, the cookie of the pending sign-in, and the answers. */
+/**
+ * The needs of both routes: the address of the application, the cookie of the pending sign-in, and the
+ * answers.
+ */
 const makeNavigation = Effect.gen(function* () {
   const {
     console: { basePath, publicUrl },

@@ -23,7 +23,7 @@ const sessionBody = (current: SessionId) => (session: SessionRecord) => ({
   current: session.id === current
 })
 
-/** What users do with their own account. The user of the session is in every look-up. */
+/** Handlers of users' own accounts. The user of the session is in every look-up. */
 export const MeHandlers = HttpApiBuilder.group(
   ConsoleApi,
   "me",

@@ -21,7 +21,7 @@ const nameUser = ({ organizationId, userId }: Person) =>
     if (entry !== null) entry.caller = { userId, organizationId, keyId: null }
   })
 
-/** What handlers need of the session of a request: finding it, changing its cookie, and saying what it is. */
+/** Gives handlers the session of a request: it finds the session, changes its cookie, and describes it. */
 export const makeSessionAccess = Effect.gen(function* () {
   const address = yield* ClientAddress
   const cookie = yield* makeSessionCookie

@@ -38,7 +38,7 @@ export const SignedInUser = Schema.Struct({
   has_password: Schema.Boolean
 })
 
-/** What the application must know before it shows a page. */
+/** The state that the application needs before it shows a page. */
 export const SessionState = Schema.Struct({
   /** Null: not signed in. */
   user: Schema.NullOr(SignedInUser),
@@ -46,7 +46,7 @@ export const SessionState = Schema.Struct({
   csrf_token: Schema.NullOr(Schema.String),
   /** When the session ends without further requests. */
   expires_at: Schema.NullOr(Time),
-  /** Whether no administrator has been set up yet. */
+  /** True if no administrator has been set up yet. */
   set_up_needed: Schema.Boolean,
   /** The name of the identity provider to offer at sign-in; null: none. */
   identity_provider: Schema.NullOr(Schema.String),
@@ -86,7 +86,7 @@ export class SessionGroup extends HttpApiGroup.make("session")
     HttpApiEndpoint.post("useLink", "/link/use", {
       payload: Schema.Struct({
         token: LinkToken,
-        /** Of the first administrator; only at set-up. */
+        /** The address of the first administrator; only at set-up. */
         email: Schema.optionalKey(Email),
         password: Password
       }),

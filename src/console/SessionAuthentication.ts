@@ -22,7 +22,7 @@ import { CurrentSession } from "./CurrentSession.ts"
 import { makeSessionAccess } from "./SessionAccess.ts"
 import { csrfHeader, SameOrigin } from "./SessionApi.ts"
 
-/** What a rule about origins reads of a request. */
+/** The parts of a request that a rule about origins reads. */
 interface Received {
   readonly method: string
   readonly headers: Headers.Headers
@@ -35,7 +35,7 @@ interface Received {
 const localNames = /(^|\.)(localhost|local|internal|test|home\.arpa)$/
 
 /**
- * Whether a stranger can't have made the browser take this name for the service's: DNS rebinding needs a name
+ * True if a stranger can't have made the browser take this name for the service's: DNS rebinding needs a name
  * of one's own.
  */
 const isOwnName = (hostname: string): boolean =>
@@ -45,7 +45,7 @@ const urlOf = (text: string): URL | null => (URL.canParse(text) ? new URL(text) 
 
 const isSafeMethod = ({ method }: Received): boolean => method === "GET" || method === "HEAD"
 
-/** Whether a page of this origin is one of this service. */
+/** True if a page of this origin is one of this service. */
 const isOwnOrigin = (origin: string, host: string, publicUrl: string | null): boolean => {
   if (publicUrl !== null) return origin === urlOf(publicUrl)?.origin
   const found = urlOf(origin)
@@ -55,7 +55,7 @@ const isOwnOrigin = (origin: string, host: string, publicUrl: string | null): bo
 }
 
 /**
- * Whether the request may come from a page of this service, or from no page at all. A request that changes
+ * True if the request may come from a page of this service, or from no page at all. A request that changes
  * something must prove the former, by `Origin` or `Sec-Fetch-Site`, which no script can set. Without
  * `publicUrl`, the `Host` must be a name that is safe from DNS rebinding.
  */
@@ -74,7 +74,7 @@ const unstored = HttpServerResponse.setHeader("cache-control", "no-store")
 
 const utf8 = new TextEncoder()
 
-/** Whether the request has the token of its session, compared in constant time. */
+/** True if the request has the token of its session, compared in constant time. */
 export const hasCsrfToken = ({ headers }: Request, { csrfToken }: KnownSession): boolean =>
   Mac.timingSafeEqual(utf8.encode(headers[csrfHeader] ?? ""), utf8.encode(csrfToken))
 

@@ -12,7 +12,7 @@ import { ConsoleApi } from "./ConsoleApi.ts"
 import { makeSessionAccess } from "./SessionAccess.ts"
 import { hasCsrfToken } from "./SessionAuthentication.ts"
 
-/** What the one who opens a link may know of it. */
+/** The facts that a user who opens a link may know of it. */
 const linkBody = ({ email, expiresAt, kind, organization, role }: LinkRecord) => ({
   kind,
   email,

@@ -29,7 +29,7 @@ const fromEnvelope = (failure: unknown): RequestFailed | null => {
   return new RequestFailed(error.message, code, field)
 }
 
-/** What was typed can't be sent, as the service would refuse it: it would use the same words. */
+/** Refuses input that can't be sent as the service would: in the same words. */
 const fromSchema = (failure: Schema.SchemaError): RequestFailed => {
   const { message, param } = fieldProblem(failure)
   return new RequestFailed(message, "invalid_request", param)
@@ -53,7 +53,7 @@ export const requestFailed = (failure: unknown): RequestFailed => {
   if (failure instanceof RequestFailed) return failure
   const described = fromEnvelope(failure)
   if (described !== null) return described
-  // Of a request: an answer that can't be decoded is an HttpClientError.
+  // The error is about a request: an answer that can't be decoded is an HttpClientError.
   if (Schema.isSchemaError(failure)) return fromSchema(failure)
   if (Cause.isTimeoutError(failure)) return slow()
   return HttpClientError.isHttpClientError(failure) && failure.reason._tag === "TransportError"

@@ -8,7 +8,7 @@ import { RequestFailed } from "./RequestFailed.ts"
 type Question<A, E> = (client: ConsoleClient) => Effect.Effect<A, E>
 
 /**
- * Whether the request may be sent again: the user has signed in again, or the CSRF token has been read again.
+ * True if the request may be sent again: the user has signed in again, or the CSRF token has been read again.
  */
 const mended = async (failure: unknown): Promise<boolean> => {
   if (!(failure instanceof RequestFailed)) return false
@@ -35,7 +35,7 @@ const askBy =
  */
 export const ask = askBy(run)
 
-/** As `ask`, for an answer that streams for as long as it takes. */
+/** Like `ask`, for an answer that streams for as long as it takes. */
 export const askForStream = askBy(runWithoutLimit)
 
 /** The `queryFn` of a query that asks the service one thing. */

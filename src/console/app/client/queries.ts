@@ -12,7 +12,7 @@ const mayPass = (failure: Error): boolean =>
 // would create two keys.
 notifyManager.setScheduler(queueMicrotask)
 
-/** What the service answered, for all pages. */
+/** The service's answers, for all pages. */
 export const queries = new QueryClient({
   defaultOptions: {
     queries: {

@@ -1,8 +1,8 @@
 import { Option, Schema } from "effect"
 
 /**
- * What the browser's tab keeps of one kind, by names: also when the page is loaded again, and until the user
- * signs out.
+ * Keeps values of one kind in the browser's tab, by names: also when the page is loaded again, and until the
+ * user signs out.
  */
 export const tabStorage = <Value>(prefix: string, schema: Schema.Decoder<Value>) => {
   const decode = Schema.decodeUnknownOption(Schema.fromJsonString(schema))

@@ -11,7 +11,9 @@ export type User = typeof SignedInUser.Type
 
 const key = ["session"]
 
-/** What proves to the service that a request comes from this application; null without a session. */
+/**
+ * The token that proves to the service that a request comes from this application; null without a session.
+ */
 export const csrfToken = (): string | null => queries.getQueryData<Session>(key)?.csrf_token ?? null
 
 /** The client of those who are not signed in. The first view has no other. */
@@ -23,7 +25,7 @@ export const sessionQuery = queryOptions({
   staleTime: Infinity
 })
 
-/** What is known of another user must not be shown to this one. */
+/** Data of another user must not be shown to this one. */
 const begin = (session: Session): Session => {
   const before = queries.getQueryData<Session>(key)?.user?.id
   if (before !== session.user?.id)
@@ -37,12 +39,12 @@ export const signIn = async (credentials: { readonly email: string; readonly pas
 
 export const signOut = async () => {
   const ended = await run(client.signOut())
-  // What was typed in this tab, and the names of uploads.
+  // The typed texts of this tab, and the names of uploads.
   sessionStorage.clear()
   return ended
 }
 
-/** Of the query of a link, which stays when its user is signed in. */
+/** The key of the query of a link, which stays when its user is signed in. */
 export const linkKey = (token: string) => [...key, "link", token]
 
 export const openLink = (token: string) => run(client.openLink({ payload: { token } }))
@@ -70,7 +72,7 @@ export const reauthentication = makeReauthentication()
 export const signInAgain = (): Promise<boolean> => reauthentication.wait()
 
 /**
- * Whether the user has a session again, as after signing in in another tab. Where another user has, the
+ * True if the user has a session again, as after signing in in another tab. If another user has one, the
  * application starts anew.
  */
 export const findSession = async (): Promise<boolean> => {

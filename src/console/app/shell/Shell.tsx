@@ -8,7 +8,7 @@ import { TopBar } from "./TopBar.tsx"
 
 const SignInAgain = lazy(async () => ({ default: (await import("../session/SignInAgain.tsx")).SignInAgain }))
 
-/** What surrounds every page of a signed-in user. */
+/** The frame of every page of a signed-in user. */
 export const Shell = () => {
   const isSessionNeeded = useSyncExternalStore(reauthentication.subscribe, reauthentication.isNeeded)
   const isWide = useRouterState({

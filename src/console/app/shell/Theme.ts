@@ -3,7 +3,10 @@ export type Theme = (typeof themes)[number]
 
 const storageKey = "parley-theme"
 
-/** What was chosen on this device; without a choice, or where nothing may be stored, the system decides. */
+/**
+ * The theme that was chosen on this device; without a choice, or where nothing may be stored, the system
+ * decides.
+ */
 export const savedTheme = (): Theme => {
   try {
     return themes.find((theme) => theme === localStorage.getItem(storageKey)) ?? "system"

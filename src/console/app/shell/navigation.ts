@@ -88,15 +88,15 @@ const areas: ReadonlyArray<NavigationArea> = [
 const isWithin = (path: string, page: PagePath): boolean => path === page || path.startsWith(`${page}/`)
 
 /**
- * Whether a user of this role may open the page. The service decides what it answers to whom; this only leads
- * there or not.
+ * True if a user of this role may open the page. The service decides on its answers; this only leads there or
+ * not.
  */
 export const isFor = (role: Role, path: string): boolean =>
   areas.every(({ entries }) =>
     entries.every((entry) => !isWithin(path, entry.path) || entry.roles?.includes(role) !== false)
   )
 
-/** What the navigation shows to a user of this role. */
+/** The areas that the navigation shows to a user of this role. */
 export const areasFor = (role: Role): ReadonlyArray<NavigationArea> =>
   areas
     .map(({ entries, heading }) => ({

@@ -19,7 +19,7 @@ const systems = [
 const nameIn = (known: typeof browsers | typeof systems, userAgent: string): string | undefined =>
   known.find(([pattern]) => pattern.test(userAgent))?.[1]
 
-/** What people call the program that sent this `User-Agent`, such as "Firefox on Linux". */
+/** The common name of the program that sent this `User-Agent`, such as "Firefox on Linux". */
 export const deviceName = (userAgent: string | null): string => {
   if (userAgent === null) return "Unknown device"
   const browser = nameIn(browsers, userAgent) ?? "Unknown browser"

@@ -11,7 +11,7 @@ const kinds: Readonly<Record<ButtonKind, string>> = {
   danger: "bg-danger text-on-danger hover:bg-danger-strong border-transparent"
 }
 
-/** For a link that looks like a button. */
+/** The classes of a link that looks like a button. */
 export const buttonClass = (kind: ButtonKind, className?: string): string =>
   classes(
     "inline-flex min-h-10 items-center justify-center gap-2 rounded-lg border px-4 py-1.5 text-sm font-medium transition-colors",
@@ -22,7 +22,7 @@ export const buttonClass = (kind: ButtonKind, className?: string): string =>
 
 interface ButtonProps extends ComponentProps<"button"> {
   readonly kind?: ButtonKind
-  /** What it started is under way: it shows that, and can't be pressed again. */
+  /** True while its action is under way: it shows that, and can't be pressed again. */
   readonly isPending?: boolean
 }
 

@@ -3,7 +3,7 @@ import { CopyButton } from "./CopyButton.tsx"
 
 interface CodeBlockProps {
   readonly code: string
-  /** What the code is, such as "curl command". */
+  /** The name of the code, such as "curl command". */
   readonly label: string
 }
 

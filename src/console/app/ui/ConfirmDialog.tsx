@@ -9,7 +9,7 @@ interface ConfirmDialogProps {
   readonly isOpen: boolean
   readonly onOpenChange: (isOpen: boolean) => void
   readonly title: string
-  /** What will happen, and whether it can be undone. */
+  /** The consequences, and the way to undo them, if there is one. */
   readonly children: ReactNode
   /** The verb of the button, such as "Revoke key". */
   readonly confirmLabel: string

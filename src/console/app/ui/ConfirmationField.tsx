@@ -1,11 +1,11 @@
 import { TextField } from "./TextField.tsx"
 
 interface ConfirmationFieldProps {
-  /** What has to be typed, such as the name of what is to be deleted. */
+  /** The text to type, such as the name of what is to be deleted. */
   readonly expected: string
 }
 
-/** What can't be undone is confirmed by typing what it is about. The value is of no other use. */
+/** Confirms an action that can't be undone by typing its subject. The value is of no other use. */
 export const ConfirmationField = ({ expected }: ConfirmationFieldProps) => (
   <TextField
     autoCapitalize="none"

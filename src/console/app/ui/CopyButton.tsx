@@ -24,7 +24,7 @@ const copy = async (text: string, source: HTMLElement | null): Promise<Outcome> 
 
 interface CopyButtonProps {
   readonly text: string
-  /** What is copied, such as "API key", for screen readers. */
+  /** The name of the copied text, such as "API key", for screen readers. */
   readonly what: string
   /** The id of the element that shows the text. */
   readonly sourceId?: string

@@ -15,7 +15,7 @@ interface DialogProps {
   readonly description?: ReactNode
   /** False: only its own buttons close it, such as where a key is shown that is never shown again. */
   readonly isDismissible?: boolean
-  /** For a text to read. */
+  /** True for a text to read. */
   readonly isWide?: boolean
   readonly children?: ReactNode
 }

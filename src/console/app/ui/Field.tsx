@@ -2,11 +2,13 @@ import { Field as BaseField } from "@base-ui/react/field"
 import type { ReactNode } from "react"
 
 export interface FieldProps {
-  /** As the service names it, so that its refusals find the field. */
+  /** The name by which refusals of the service find the field. */
   readonly name: string
   readonly label: string
   readonly description?: ReactNode
-  /** What is wrong with the value, or null; checked when the form is submitted, and then at each change. */
+  /**
+   * Returns the problem of the value, or null; checked when the form is submitted, and then at each change.
+   */
   readonly validate?: ((value: unknown) => string | null) | undefined
   readonly isDisabled?: boolean | undefined
 }

@@ -2,7 +2,7 @@ import type { ReactNode } from "react"
 import { Dialog } from "./Dialog.tsx"
 import { Form, FormButtons } from "./Form.tsx"
 
-/** What a form saves by: `useMutation` returns it. */
+/** The mutation by which a form saves: `useMutation` returns it. */
 interface Saving<Values> {
   readonly error: unknown
   readonly isPending: boolean

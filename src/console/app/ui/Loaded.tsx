@@ -10,8 +10,8 @@ interface LoadedProps<Data> {
 }
 
 /**
- * What a query answered; until then, that it is loading, or why it failed. What was loaded before stays when
- * a reload fails.
+ * Shows the answer of a query; until then, that it is loading, or why it failed. Earlier data stays when a
+ * reload fails.
  */
 export const Loaded = <Data,>({ children, label, query }: LoadedProps<Data>) => {
   const { data, error, refetch } = query

@@ -10,7 +10,7 @@ interface MenuItem {
 }
 
 interface MenuProps {
-  /** For screen readers, such as "Actions for user@example.com". */
+  /** The label for screen readers, such as "Actions for user@example.com". */
   readonly label: string
   readonly items: ReadonlyArray<MenuItem>
 }

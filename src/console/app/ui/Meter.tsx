@@ -2,7 +2,7 @@ import { formatShare } from "../text/format.ts"
 import { classes } from "./classes.ts"
 
 interface MeterProps {
-  /** What is measured, for screen readers. */
+  /** The measured quantity, for screen readers. */
   readonly label: string
   readonly used: number
   /** Held besides, and perhaps given back. */
@@ -15,7 +15,7 @@ const warnedShare = 0.9
 const widthOf = (value: number, limit: number): string =>
   `${Math.min(100, limit === 0 ? 100 : (value / limit) * 100)}%`
 
-/** How much of a limit is used. */
+/** The used share of a limit. */
 export const Meter = ({ label, limit, reserved, used }: MeterProps) => {
   const share = limit === 0 ? 1 : (used + reserved) / limit
   return (

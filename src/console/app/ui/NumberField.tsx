@@ -11,7 +11,7 @@ interface NumberFieldProps extends FieldProps {
   readonly required?: boolean
 }
 
-/** Of a number as typed: a fraction is refused when the form is saved, and not rounded before. */
+/** The format of a number as typed: a fraction is refused when the form is saved, and not rounded before. */
 const format = { maximumFractionDigits: 20 }
 
 /**

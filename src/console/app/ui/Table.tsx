@@ -22,7 +22,7 @@ export interface Column<Row> {
 }
 
 interface TableProps<Row> {
-  /** What the table lists, for screen readers. */
+  /** The contents of the table, for screen readers. */
   readonly caption: string
   readonly columns: ReadonlyArray<Column<Row>>
   readonly rows: ReadonlyArray<Row>
@@ -45,7 +45,7 @@ const cellClass = ({
     (isActions === true || isNumber === true || isWhole === true) && "md:whitespace-nowrap"
   )
 
-/** What is too long for its column is broken: a name may have a hundred characters without a blank. */
+/** A text that is too long for its column is broken: a name may have a hundred characters without a blank. */
 const contentClass = ({
   isActions,
   isName,
@@ -60,7 +60,7 @@ const contentClass = ({
     isActions !== true && isNumber !== true && isProse !== true && isWhole !== true && "md:max-w-56"
   )
 
-/** Whether the content of an element is wider than the element. */
+/** True if the content of an element is wider than the element. */
 const useOverflow = () => {
   const [element, setElement] = useState<HTMLElement | null>(null)
   const [overflows, setOverflows] = useState(false)

@@ -8,7 +8,7 @@ export interface Tab {
 }
 
 interface TabsProps {
-  /** What is chosen between, for screen readers. */
+  /** The subject of the choice, for screen readers. */
   readonly label: string
   readonly tabs: ReadonlyArray<Tab>
   readonly value?: string

@@ -3,7 +3,7 @@ import { formatRelative, formatTime, formatUtc, type Instant } from "../text/for
 
 interface TimeProps {
   readonly time: Instant
-  /** As "5 minutes ago" when the page was shown, instead of the date. */
+  /** True: "5 minutes ago", seen from when the page was shown, instead of the date. */
   readonly isRelative?: boolean
 }
 

@@ -1,2 +1,2 @@
-/** What the color of a message or a status says. */
+/** The meaning of the color of a message or a status. */
 export type Tone = "neutral" | "success" | "warning" | "danger"

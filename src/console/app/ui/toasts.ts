@@ -16,7 +16,7 @@ const makeToasts = () => {
   }
   return {
     waiting: () => waiting,
-    /** Whether there was any message yet. */
+    /** True if there was any message yet. */
     wasUsed: () => wasUsed,
     subscribe: (listener: () => void) => {
       listeners.add(listener)

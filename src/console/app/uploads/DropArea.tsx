@@ -45,7 +45,7 @@ const useDroppedFiles = (onFiles: (files: ReadonlyArray<File>) => void): boolean
 
 interface DropAreaProps {
   readonly onFiles: (files: ReadonlyArray<File>) => void
-  /** What is shown over the area while files are dragged over the window. */
+  /** The text over the area while files are dragged over the window. */
   readonly hint: string
   readonly className?: string
   readonly children: ReactNode

@@ -19,14 +19,14 @@ export interface Upload extends Omit<KeptUpload, "isDone"> {
   readonly status: "waiting" | "sending" | "reading" | "done" | "failed" | "lost"
 }
 
-/** What is done with a file that has been uploaded and read, such as adding it to a project. */
+/** The step after a file has been uploaded and read, such as adding it to a project. */
 export type Finish = (file: FileObject) => Promise<unknown>
 
 interface ListOptions {
   readonly finish: Finish
   /**
-   * Whether those that are done stay when the page is loaded again, such as those of a message that isn't
-   * sent yet.
+   * True if finished uploads stay when the page is loaded again, such as those of a message that isn't sent
+   * yet.
    */
   readonly keepsDone: boolean
 }
@@ -36,10 +36,10 @@ const images = /^image\/(png|jpeg|gif|webp)$/
 /** The file as it is, which no further try changes. */
 class Unreadable extends Error {}
 
-/** What the service refuses whatever is tried: the file is too large, or of no use to it. */
+/** Final refusals of the service: the file is too large, or of no use to it. */
 const refusals: ReadonlySet<string> = new Set(["file_too_large", "invalid_upload", "invalid_request"])
 
-/** As an upload goes on when the page was loaded again. */
+/** The status from which an upload goes on when the page was loaded again. */
 const statusOf = ({ canRetry, file, isDone, problem }: KeptUpload): Upload["status"] => {
   if (isDone) return "done"
   if (problem !== null && (!canRetry || file !== null)) return "failed"

@@ -6,7 +6,7 @@ import { FilePicker } from "./FilePicker.tsx"
 import type { Upload } from "./UploadList.ts"
 import type { Uploads } from "./useUploads.ts"
 
-/** What is said of an upload beside its name. */
+/** The text about an upload beside its name. */
 export const stateOf = ({ bytes, problem, sent, status }: Upload): string => {
   switch (status) {
     case "waiting":

@@ -2,12 +2,12 @@ import { Schema } from "effect"
 import { FileObject } from "../../../api/FileObject.ts"
 import { tabStorage } from "../client/tabStorage.ts"
 
-/** What can be said of an upload after its page was left or loaded again. */
+/** The state of an upload after its page was left or loaded again. */
 export interface KeptUpload {
   readonly isDone: boolean
   /** Why it failed, and what to do; null otherwise. */
   readonly problem: string | null
-  /** Whether trying again may help. */
+  /** True if trying again may help. */
   readonly canRetry: boolean
   readonly name: string
   readonly bytes: number
@@ -31,7 +31,7 @@ const kept = tabStorage(
   )
 )
 
-/** Of a list, those that were kept. */
+/** Reads the uploads of a list that were kept. */
 export const keptUploads = (list: string): ReadonlyArray<KeptUpload> => kept.read(list) ?? []
 
 export const keepUploads = (list: string, uploads: ReadonlyArray<KeptUpload>): void => {

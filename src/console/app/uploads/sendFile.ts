@@ -49,7 +49,7 @@ export const sendFile = (
 ): Promise<FileObject> =>
   askForStream(() => Effect.flatMap(sending(file, onSent), Schema.decodeUnknownEffect(FileObject)), signal)
 
-/** How often a file whose text is being read is asked for, and how many times. */
+/** Interval at which a file whose text is being read is requested, and the number of times. */
 const readingMillis = 1_000
 const readingsMax = 600
 

@@ -64,7 +64,7 @@ const Exports = ({ query }: { readonly query: AuditQuery }) =>
     </a>
   ))
 
-/** Whether a refusal is about a field of the filter. */
+/** True if a refusal is about a field of the filter. */
 const isOfFilter = (failure: unknown): boolean => failure instanceof RequestFailed && failure.field !== ""
 
 const Entries = ({ query }: { readonly query: AuditQuery }) => {

@@ -30,7 +30,7 @@ const facts: ReadonlyArray<Column<Organization>> = [
 
 const dialogs = { plan: ChangePlan, rename: RenameOrganization, delete: DeleteOrganization }
 
-/** What is done to an organization, in a dialog over the page. */
+/** A change of an organization, in a dialog over the page. */
 interface Task {
   readonly kind: keyof typeof dialogs
   readonly organization: Organization

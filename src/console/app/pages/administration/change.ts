@@ -1,6 +1,6 @@
 import { changing } from "../../client/change.ts"
 
-/** What the keys of all queries of these pages begin with. */
+/** The beginning of the keys of all queries of these pages. */
 export const administration = "administration"
 
 /** A change; afterwards, everything that these pages show is read again. */

@@ -6,7 +6,7 @@ interface Endpoint {
   readonly annotations: Context.Context<never>
 }
 
-/** Whether the service admits the role of the user to an endpoint; what it would refuse isn't offered. */
+/** True if the service admits the role of the user to an endpoint; others aren't offered. */
 export const useMay = (): ((endpoint: Endpoint) => boolean) => {
   const { role } = useUser()
   return ({ annotations }) => rolesOf[Context.get(annotations, Access)].includes(role)

@@ -21,7 +21,7 @@ const isId = Schema.is(ConversationId)
 
 const isProjectId = Schema.is(ProjectId)
 
-/** Whether a project was deleted, or isn't open to the user any more. */
+/** True if a project was deleted, or isn't open to the user any more. */
 const useGone = (project: string): boolean => {
   const id = isProjectId(project) ? project : null
   const { error } = useQuery({

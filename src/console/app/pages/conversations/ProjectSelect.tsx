@@ -7,7 +7,7 @@ interface ProjectSelectProps {
   readonly value: string
   readonly onValueChange: (id: string) => void
   readonly label: string
-  /** What no project is called here. */
+  /** The label for no project. */
   readonly none: string
 }
 

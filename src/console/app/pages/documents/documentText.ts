@@ -10,7 +10,7 @@ export interface ShownDocument {
   /** The project that has the file; null for a file of the user. */
   readonly projectId: ProjectId | null
   readonly passage?: { readonly start: number; readonly end: number }
-  /** Where the passage is, such as "page 3". */
+  /** The place of the passage, such as "page 3". */
   readonly place?: string
 }
 

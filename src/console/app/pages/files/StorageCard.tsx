@@ -6,7 +6,7 @@ import { Loaded } from "../../ui/Loaded.tsx"
 import { Meter } from "../../ui/Meter.tsx"
 import { storageQuery } from "./fileQueries.ts"
 
-/** How much of what is permitted the user's files take. */
+/** The share of the permitted storage that the user's files take. */
 export const StorageCard = () => (
   <Card title="Storage">
     <Loaded query={useQuery(storageQuery)}>

@@ -6,7 +6,7 @@ import { queries } from "../../client/queries.ts"
 
 const key = "own-files"
 const pageFiles = 50
-/** How often a list is read again in which texts of files are being read. */
+/** Interval at which a list is read again while texts of its files are being read. */
 const readingMillis = 2_000
 
 export const filesQuery = (after?: FileId) =>

@@ -1,7 +1,7 @@
 import { Card } from "../../ui/Card.tsx"
 import { CodeBlock } from "../../ui/CodeBlock.tsx"
 
-/** As README.md has them. */
+/** The settings of README.md. */
 const servers = [
   { name: "OpenAI", settings: "OPENAI_API_KEY=…" },
   { name: "vLLM", settings: "OPENAI_BASE_URL=http://127.0.0.1:8000/v1" },
@@ -9,7 +9,7 @@ const servers = [
   { name: "llama.cpp", settings: "OPENAI_BASE_URL=http://127.0.0.1:8080/v1" }
 ]
 
-/** For those who run the installation. */
+/** The card for operators of the installation. */
 export const ConnectModelCard = () => (
   <Card
     description="Until then the built-in demo model answers: a small program, and not a language model."

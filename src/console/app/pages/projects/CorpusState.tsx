@@ -8,7 +8,7 @@ interface CorpusStateProps {
   readonly details: string | null
 }
 
-/** Whether a search finds a file of a project yet. */
+/** Shows if a search finds a file of a project yet. */
 export const CorpusState = ({ details, status }: CorpusStateProps) => (
   <div className="space-y-1">
     <Badge tone={corpusStates[status].tone}>{corpusStates[status].label}</Badge>

@@ -46,7 +46,7 @@ const Rename = ({ onClose, project: { id, name: oldName } }: TaskProps) => {
   )
 }
 
-/** What is lost with the project, and what stays. */
+/** The losses with the project, and the rest that stays. */
 const Lost = ({ file_counts: { total }, members }: ProjectObject) => (
   <ul className="list-disc space-y-1 pl-5">
     <li>
@@ -114,7 +114,7 @@ const Leave = ({ onClose, project: { id, name } }: TaskProps) => {
 
 const tasks = { rename: Rename, delete: Delete, leave: Leave }
 
-/** What can be done with a project, by the user's role in it. */
+/** The tasks for a project, by the user's role in it. */
 export const OwnProjectTasks = ({ project }: Pick<TaskProps, "project">) => {
   const [task, setTask] = useState<keyof typeof tasks | null>(null)
   const Task = task === null ? null : tasks[task]

@@ -24,7 +24,7 @@ const nothing: Readonly<Record<NonNullable<Results["nothing"]>, string>> = {
   no_match: "No passage of the project's files has enough of these words. Ask with words that the files use."
 }
 
-/** Where a passage is, such as "page 3, under Pumps". */
+/** The place of a passage, such as "page 3, under Pumps". */
 const placeOf = ({ headings, page }: Hit): string =>
   [...(page === null ? [] : [`Page ${page}`]), ...(headings.length === 0 ? [] : [headings.join(" > ")])].join(
     ", "
@@ -74,7 +74,8 @@ const Found = ({ projectId, query, results }: FoundProps) => {
 }
 
 /**
- * What the search finds for a question in the files of the project, and why: the same that an answer gets.
+ * The results of the search for a question in the files of the project, with the reasons: the same that an
+ * answer gets.
  */
 export const SearchPanel = ({ id }: { readonly id: ProjectId }) => {
   const [query, setQuery] = useState("")

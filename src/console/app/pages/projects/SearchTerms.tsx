@@ -33,7 +33,7 @@ interface SearchTermsProps {
   readonly terms: ReadonlyArray<Term>
 }
 
-/** How the words of a query were looked for. */
+/** Shows the forms of a query's words that were looked for. */
 export const SearchTerms = ({ query, terms }: SearchTermsProps) => {
   const left = missing(query, terms)
   return (

@@ -1,13 +1,13 @@
 import { CorpusStatus } from "../../../../domain/Project.ts"
 
-/** What a file's state in a project is called, and how it is shown. */
+/** The labels and tones of a file's states in a project. */
 export const corpusStates = {
   pending: { label: "Pending", tone: "warning" },
   indexed: { label: "Searchable", tone: "success" },
   error: { label: "Failed", tone: "danger" }
 } as const
 
-/** For a Select; empty for all. */
+/** Choices for a Select; empty for all. */
 export const corpusStateChoices = [
   { value: "", label: "All" },
   ...CorpusStatus.literals.map((status) => ({ value: status, label: corpusStates[status].label }))

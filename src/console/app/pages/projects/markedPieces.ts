@@ -10,7 +10,7 @@ interface Term {
   readonly term: string
 }
 
-/** What a form of a word may have behind its stem. */
+/** Longest ending of a word behind its stem. */
 const endingCharactersMax = 5
 
 const words = /[\p{L}\p{M}\p{N}]+/gu

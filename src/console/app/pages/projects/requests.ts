@@ -6,7 +6,7 @@ import { asking } from "../../client/ask.ts"
 import { changing } from "../../client/change.ts"
 import { queries } from "../../client/queries.ts"
 
-/** What the keys of all queries of the user's projects begin with. */
+/** The beginning of the keys of all queries of the user's projects. */
 const ownProjects = "own projects"
 
 /** A change of the user's projects; afterwards, all that is shown of them is read again. */
@@ -36,7 +36,7 @@ export const projectsQuery = (after?: ProjectId) =>
     placeholderData: keepPreviousData
   })
 
-/** What the plan, the license and the settings permit the user, to show what would be refused as such. */
+/** The permissions of the user by plan, license and settings, to show what would be refused as such. */
 export const permittedQuery = queryOptions({
   queryKey: ["permitted"],
   queryFn: asking(({ ownFiles }) => ownFiles.permitted())

@@ -16,7 +16,7 @@ import { type OwnKey, sorted } from "./keys/ownKey.ts"
 import { RevokeKeyDialog } from "./keys/RevokeKeyDialog.tsx"
 import { Snippets } from "./keys/Snippets.tsx"
 
-/** What is done to a key, in a dialog over the page. */
+/** A change of a key, in a dialog over the page. */
 type Task = { readonly kind: "create" } | { readonly kind: "revoke" | "limits"; readonly key: OwnKey }
 
 const TaskDialogs = ({ onClose, task }: { readonly task: Task | null; readonly onClose: () => void }) => (

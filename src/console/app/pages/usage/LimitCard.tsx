@@ -35,7 +35,7 @@ interface LimitCardProps {
   readonly window: LimitWindow
 }
 
-/** What is used and left of a daily or a monthly limit. */
+/** The use and the rest of a daily or a monthly limit. */
 export const LimitCard = ({ title, window }: LimitCardProps) => (
   <Card title={title}>
     <div className="space-y-3">

@@ -23,7 +23,7 @@ interface ContentProps {
   readonly by: UsageBy
   readonly report: Report
   readonly dailyLimit: number | null
-  /** What to do where there is no request. */
+  /** The advice where there is no request. */
   readonly hint: string
 }
 
@@ -94,12 +94,12 @@ const defaultDays = 30
 
 interface ReportCardProps {
   readonly dailyLimit: number | null
-  /** What to do where there is no request. */
+  /** The advice where there is no request. */
   readonly hint: string
   readonly queryOf: ReportQuery
 }
 
-/** What the requests of a user used, by day, model and key. */
+/** The usage by the requests of a user, by day, model and key. */
 export const ReportCard = ({ dailyLimit, hint, queryOf }: ReportCardProps) => {
   const [by, setBy] = useState<UsageBy>("day")
   const [period, setPeriod] = useState(() => lastDays(defaultDays, Date.now()))

@@ -6,7 +6,7 @@ import { formatDay } from "../../text/format.ts"
 export type Report = typeof UsageBody.Type
 export type ReportLine = Report["data"][number]
 
-/** What a report covers: calendar days of UTC, both included. */
+/** The period of a report: calendar days of UTC, both included. */
 export interface Period {
   readonly since: string
   readonly until: string
@@ -46,7 +46,7 @@ export const cachedShareOf = (
   line: Pick<ReportLine, "input_tokens" | "cached_input_tokens">
 ): number | null => (line.input_tokens === 0 ? null : line.cached_input_tokens / line.input_tokens)
 
-/** What a line of the report is about, for people. */
+/** The label of a line of the report. */
 export const nameOf = (by: UsageBy, { key, label }: ReportLine): string => {
   if (by === "day") return formatDay(label)
   if (key === null) return label

@@ -21,7 +21,7 @@ const targetChoices = [
 interface AuditFilterProps {
   readonly search: AuditSearch
   readonly onFilter: (search: AuditSearch) => void
-  /** Whether the user sees the entries of more than one organization. */
+  /** True if the user sees the entries of more than one organization. */
   readonly hasOrganizations: boolean
   readonly failure: unknown
 }

@@ -17,7 +17,7 @@ const urls = HttpApiClient.urlBuilder(ConsoleApi)
 export const exportPath = (query: AuditQuery, format: AuditFormat): string =>
   urls.audit.export({ query: { ...query, format } })
 
-/** What an action means, as the beginning of a sentence. */
+/** The meaning of an action, as the beginning of a sentence. */
 export const actionText = (action: AuditAction): string => {
   const [text = ""] = auditActions[action].description.split(";")
   return text.charAt(0).toUpperCase() + text.slice(1).replaceAll("`", "")

@@ -13,7 +13,7 @@ const auditFilterNames = [
 
 export type AuditSearch = Partial<Readonly<Record<(typeof auditFilterNames)[number], string>>>
 
-/** What is no text, or empty, doesn't filter. */
+/** Empty values, and values that are no text, don't filter. */
 export const auditSearch = (search: Readonly<Record<string, unknown>>): AuditSearch => {
   const texts: Partial<Record<(typeof auditFilterNames)[number], string>> = {}
   for (const name of auditFilterNames) {

@@ -29,7 +29,7 @@ const Group = ({ checks, status, title }: CheckGroup) => {
   )
 }
 
-/** What `parley doctor` says. */
+/** The checks of `parley doctor`. */
 export const Checks = () => {
   const checks = useQuery(checksQuery)
   return (

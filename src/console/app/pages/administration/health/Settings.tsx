@@ -37,7 +37,7 @@ const columns: ReadonlyArray<Column<Setting>> = [
   }
 ]
 
-/** What `parley config show` says: the service reads its settings from the environment when it starts. */
+/** The list of `parley config show`: the service reads its settings from the environment when it starts. */
 export const Settings = () => {
   const settings = useQuery(settingsQuery)
   const [text, setText] = useState("")

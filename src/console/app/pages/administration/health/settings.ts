@@ -2,12 +2,12 @@ import type { SettingBody } from "../../../../../admin/AdminBodies.ts"
 
 export type Setting = typeof SettingBody.Type
 
-/** What the service sends in place of a secret. */
+/** The text that the service sends in place of a secret. */
 const redacted = /^<redacted/
 
 export const isSecret = ({ value }: Setting): boolean => value !== null && redacted.test(value)
 
-/** Whether the environment set it to something else than its default. */
+/** True if the environment set it to something else than its default. */
 export const isChanged = ({ default: byDefault, value }: Setting): boolean => value !== byDefault
 
 interface SettingsFilter {

@@ -49,7 +49,7 @@ const InviteForm = ({ email, onClose, onInvited }: InviteFormProps) => {
 }
 
 interface InviteProps {
-  /** What the field of the address begins with. */
+  /** The first value of the field for the address. */
   readonly email?: string
   readonly onClose: () => void
 }

@@ -9,7 +9,7 @@ export interface ExplainValues extends Record<string, unknown> {
   readonly max_output_tokens: number | null
 }
 
-/** What is left empty is left to the service. */
+/** Empty fields are left to the service. */
 export const explainPayload = ({
   documents,
   max_output_tokens: maxOutputTokens,

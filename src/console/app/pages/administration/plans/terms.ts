@@ -7,7 +7,7 @@ interface Fact {
   readonly value: string
 }
 
-/** What is left out isn't bounded; an empty list permits nothing. */
+/** An omitted list isn't bounded; an empty list permits nothing. */
 const listed = (values: ReadonlyArray<string> | undefined): string =>
   values === undefined ? "All" : values.length === 0 ? "None" : values.join(", ")
 
@@ -32,5 +32,5 @@ export const planFacts = (terms: PlanTerms): ReadonlyArray<Fact> => [
   { label: "Bytes of files", value: boundText(terms.storage?.bytes, formatBytes) }
 ]
 
-/** What a license grants, besides its numbers of users and organizations. */
+/** The grants of a license, besides its numbers of users and organizations. */
 export const licenseGrants = grants

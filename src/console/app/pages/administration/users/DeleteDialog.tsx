@@ -24,7 +24,7 @@ const choices = [
 
 const filesText = (files: number): string => (files === 1 ? "1 file" : `${files} files`)
 
-/** What others notice of the deletion. */
+/** The consequences of the deletion for others. */
 const holdingsText = ({ files, projects }: UserHoldingsBody): string => {
   const shown = projects.filter((project) => project.files > 0)
   const owned = projects.filter((project) => project.is_only_owner)
@@ -40,7 +40,7 @@ const holdingsText = ({ files, projects }: UserHoldingsBody): string => {
   ].join(" ")
 }
 
-/** What becomes of the files, as the request says it. */
+/** The choice about the files, as the request has it. */
 const filesPayload = ({ files, files_to: to = "" }: Values) =>
   files === "erase" ? ({ files } as const) : { files_to: to.trim() }
 

@@ -10,11 +10,11 @@ import { LimitsDialog } from "./LimitsDialog.tsx"
 
 export interface UserPartProps {
   readonly email: string
-  /** Whether the role of the user is the administrator's to manage. */
+  /** True if the administrator may manage the role of the user. */
   readonly isManaged: boolean
 }
 
-/** What the user may use, and what is left of it. */
+/** The limits of the user, and the rest of them. */
 export const UserLimits = ({ email, isManaged }: UserPartProps) => {
   const may = useMay()
   const limits = useQuery(limitsQuery(email))

@@ -21,11 +21,11 @@ const dialogs: Readonly<Record<Task, ComponentType<UserDialogProps>>> = {
 
 interface UserMenuProps {
   readonly user: typeof UserBody.Type
-  /** As buttons instead of a menu, where there is room. */
+  /** True: buttons instead of a menu, where there is room. */
   readonly isSpread?: boolean
 }
 
-/** What the administrator can do with a user; nothing for one whose role is not theirs to manage. */
+/** The tasks of the administrator for a user; nothing for one whose role is not theirs to manage. */
 export const UserMenu = ({ isSpread = false, user }: UserMenuProps) => {
   const { role } = useUser()
   const [task, setTask] = useState<Task | null>(null)

@@ -3,7 +3,7 @@ import type { LimitChange } from "../../../../../domain/Allowance.ts"
 
 type LimitWindow = (typeof LimitsBody.Type)["daily"]
 
-/** How a limit is chosen: as the plan or the settings say, none, or a number of its own. */
+/** The kinds of limits: by the plan or the settings, none, or a number of its own. */
 export const limitKinds = ["default", "none", "own"] as const
 export type LimitKind = (typeof limitKinds)[number]
 

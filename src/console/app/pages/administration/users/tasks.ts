@@ -1,7 +1,7 @@
 import type { Role } from "../../../../../domain/Account.ts"
 import { rolesManagedBy } from "../../../text/roles.ts"
 
-/** What can be done with a user. Each has a dialog of its own. */
+/** The tasks for a user. Each has a dialog of its own. */
 export const tasks = ["role", "password", "sessions", "unlink", "disable", "enable", "delete"] as const
 export type Task = (typeof tasks)[number]
 
@@ -21,7 +21,7 @@ interface Managed {
   readonly identities: number
 }
 
-/** What a user of a role can do with another one. */
+/** The tasks of a user of a role for another one. */
 export const tasksFor = (role: Role, user: Managed): ReadonlyArray<Task> => {
   if (!rolesManagedBy(role).includes(user.role)) return []
   const unlink: ReadonlyArray<Task> = user.identities > 0 ? ["unlink"] : []

@@ -22,7 +22,7 @@ const searchCharactersMax = 200
 interface ConversationListProps {
   readonly openId: string | null
   readonly onChosen: () => void
-  /** Of the project whose conversations are listed; empty for all. */
+  /** The project whose conversations are listed; empty for all. */
   readonly projectId: string
   readonly onProject: (id: string) => void
   /** After the open conversation was deleted. */

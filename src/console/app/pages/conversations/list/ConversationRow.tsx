@@ -14,7 +14,7 @@ interface ConversationRowProps {
   readonly onTask: (task: Task) => void
 }
 
-/** What is to be done with a conversation. */
+/** A change of a conversation. */
 export interface Task {
   readonly kind: "rename" | "delete"
   readonly conversation: ConversationObject

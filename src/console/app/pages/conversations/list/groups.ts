@@ -23,7 +23,7 @@ const startOfDay = (date: Date): number =>
   new Date(date.getFullYear(), date.getMonth(), date.getDate()).getTime()
 
 /**
- * How times are called at a moment: Today, Previous 7 days, or March 2025, in the time zone of the browser.
+ * Names times as seen from a moment: Today, Previous 7 days, or March 2025, in the time zone of the browser.
  */
 export const makeGroupOf = (nowMillis: number) => {
   const now = new Date(nowMillis)

@@ -37,7 +37,7 @@ const readPage = ({ hidden, project, search }: Wanted, after: ConversationId | n
 type Pages = InfiniteData<ConversationList, ConversationId | null>
 
 /**
- * Of the user: those that have all words of the search. `hidden`: those of requests with a key; `project`:
+ * Conversations of the user with all words of the search. `hidden`: those of requests with a key; `project`:
  * those about it, by its id.
  */
 export const listQuery = (search: string, hidden: boolean, project: string) =>
@@ -63,7 +63,7 @@ export const refreshList = async (): Promise<void> => {
       .map(async ({ queryKey, state }) => {
         const pages = (state.data as Pages | undefined)?.pages ?? []
         const [, search, hidden, project] = queryKey as unknown as readonly [string, string, boolean, string]
-        // What a search finds is read again by the search.
+        // Results of a search are read again by the search.
         if (pages.length <= 1 || search !== "") return queries.invalidateQueries({ queryKey, exact: true })
         const fresh = await queries.fetchQuery({
           queryKey: ["newest-conversations", hidden, project],

@@ -27,7 +27,7 @@ interface MarkdownProps {
   readonly text: string
   /** The numbers that cite something. */
   readonly citable: ReadonlySet<number>
-  /** Whether more of the text is to come. */
+  /** True if more of the text is to come. */
   readonly isGrowing: boolean
 }
 

@@ -9,7 +9,7 @@ export type Block =
   /** `html` has to be sanitized. */
   | { readonly kind: "html"; readonly html: string }
 
-/** Where a link leads: other addresses stay text. */
+/** The address of a link: other addresses stay text. */
 const addressOf = (href: string): URL | null => {
   const url = URL.parse(href)
   return url !== null && ["http:", "https:", "mailto:"].includes(url.protocol) ? url : null
@@ -18,7 +18,7 @@ const addressOf = (href: string): URL | null => {
 const link = (href: string, html: string): string => {
   const url = addressOf(href)
   if (url === null) return html
-  // What a link says may not hide where it leads.
+  // The text of a link may not hide its address.
   const host =
     html.includes(url.host) || url.host === "" ? "" : ` <span data-host>(${escaped(url.host)})</span>`
   return `<a href="${escaped(url.href)}" rel="noopener noreferrer nofollow" target="_blank">${html}</a>${host}`

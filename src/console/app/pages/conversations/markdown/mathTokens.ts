@@ -4,7 +4,7 @@ import { escaped } from "./escaped.ts"
 /** Mathematics in Markdown: `$…$` and `\(…\)` in a line, `$$…$$` and `\[…\]` by themselves. */
 
 const block = /^(?:\$\$([\s\S]+?)\$\$|\\\[([\s\S]+?)\\\])[ \t]*(?:\n|$)/
-// As in Pandoc: no blank inside the signs, and no digit behind them, so that prices stay text.
+// The rule of Pandoc: no blank inside the signs, and no digit behind them, so that prices stay text.
 const inline =
   /^(?:\$\$([^$\n]+?)\$\$|\$(?!\s)([^$\n]*?[^\s\\$])\$(?!\d)|\\\(([^\n]+?)\\\)|\\\[([^\n]+?)\\\])/
 

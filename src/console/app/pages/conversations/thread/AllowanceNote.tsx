@@ -15,7 +15,7 @@ const warnedShare = 0.8
 const shareOf = ({ limit, reserved, used }: LimitWindow): number =>
   limit === null ? 0 : limit === 0 ? 1 : (used + reserved) / limit
 
-/** What is left of the limit that ends first; nothing without a limit. */
+/** The rest of the limit that ends first; nothing without a limit. */
 export const AllowanceNote = () => {
   const { data } = useQuery(limitsQuery)
   if (data === undefined) return null

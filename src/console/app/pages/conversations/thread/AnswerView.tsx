@@ -8,12 +8,12 @@ import { SearchLine, ToolLine } from "./ToolLine.tsx"
 interface AnswerViewProps {
   readonly pieces: ReadonlyArray<Piece>
   readonly cut: IncompleteReason | null
-  /** Whether more is to come. */
+  /** True if more is to come. */
   readonly isGrowing: boolean
   readonly onOpen: (source: Source) => void
 }
 
-/** What the service answered. */
+/** The answer of the service. */
 export const AnswerView = memo(({ cut, isGrowing, onOpen, pieces }: AnswerViewProps) => {
   const searched = pieces.filter(({ kind }) => kind === "search")
   const searches =

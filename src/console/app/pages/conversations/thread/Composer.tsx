@@ -23,13 +23,13 @@ interface ComposerProps {
   readonly label?: string
   /** The files of the message. */
   readonly attached: Uploads
-  /** Those that the message had before it is edited. */
+  /** Attachments that the message had before it is edited. */
   readonly kept?: ReadonlyArray<Attachment>
   readonly onKept?: (files: ReadonlyArray<Attachment>) => void
   readonly area?: RefObject<HTMLTextAreaElement | null>
 }
 
-/** Where messages are written: Enter sends, Shift+Enter begins a new line. */
+/** The field for messages: Enter sends, Shift+Enter begins a new line. */
 export const Composer = ({
   area: givenArea,
   attached,
@@ -45,7 +45,7 @@ export const Composer = ({
   const area = givenArea ?? ownArea
   useLayoutEffect(() => {
     const { current } = area
-    // What was typed is measured.
+    // The height is that of the typed text.
     if (current === null || current.value !== text) return
     current.style.height = "auto"
     current.style.height = `${Math.min(heightPixelsMax, current.scrollHeight)}px`

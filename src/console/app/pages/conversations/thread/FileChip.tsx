@@ -7,7 +7,7 @@ export const smallButtonClass =
 interface FileChipProps {
   readonly name: string
   readonly sign: ReactNode
-  /** What is said of the file, and what can be done with it beside its removal. */
+  /** The description of the file, and its actions beside its removal. */
   readonly children: ReactNode
   readonly onRemove: () => void
 }

@@ -56,7 +56,7 @@ const AttachedImage = ({ attachment }: { readonly attachment: Attachment }) => {
   )
 }
 
-/** What the user asked, as it was typed, with its files. */
+/** The user's question, as it was typed, with its files. */
 export const QuestionView = memo(({ question }: { readonly question: Question }) => (
   <div className="ml-auto w-fit max-w-[85%] space-y-2 rounded-2xl rounded-br-md bg-accent-soft px-4 py-2.5">
     <span className="sr-only">You asked:</span>

@@ -9,7 +9,7 @@ interface RequestDialogProps {
   readonly onClose: () => void
 }
 
-/** How a program asks the same. */
+/** Shows how a program asks the same. */
 export const RequestDialog = ({ onClose, request }: RequestDialogProps) => (
   <Dialog
     description="Without the messages before it, and with an API key of yours in the variable PARLEY_API_KEY."

@@ -106,7 +106,7 @@ const OpenThread = ({ detail, id, turns, ...earlier }: OpenThreadProps) => {
   const area = useRef<HTMLTextAreaElement>(null)
   const { onStop, ...buttons } = useButtons({ area, ask, clear, edit, id, last, stop })
 
-  /** What is refused can be sent again. */
+  /** A refused question can be sent again. */
   const send = async (question: Asked, unsent?: Unsent) => {
     const refused = await ask(question, unsent)
     if (refused === null) return

@@ -29,7 +29,7 @@ interface ThreadBodyProps {
   /** Why the last question was refused. */
   readonly failure: Error | null
   readonly draft: Question
-  /** Where the message is written. */
+  /** The field for the message. */
   readonly area: RefObject<HTMLTextAreaElement | null>
   readonly attached: Uploads
   /**
@@ -112,7 +112,7 @@ type UnansweredAtProps = Pick<
  * The questions that were asked before the turn of an index, and after the one before it, and got no answer.
  */
 const UnansweredAt = ({ hasEarlier, index, turns, unanswered, ...on }: UnansweredAtProps) => {
-  // Those before the turns that are shown come with the turns around them.
+  // Questions before the shown turns come with the turns around them.
   const from = turns[index - 1]?.created_at ?? (hasEarlier ? Number.POSITIVE_INFINITY : 0)
   const until = turns[index]?.created_at ?? Number.POSITIVE_INFINITY
   return unanswered
@@ -147,7 +147,7 @@ const editingNotes = {
   unanswered: "You change a question that has no answer. It is asked at the end of the conversation."
 }
 
-/** Where the next message is written, below the turns. */
+/** The field for the next message, below the turns. */
 const Writing = (props: WritingProps) => (
   <div className="relative mx-auto w-full max-w-3xl space-y-2 px-4 pb-4 sm:px-6">
     {props.isAtEnd ? null : (

@@ -7,7 +7,7 @@ import { QuestionView } from "./QuestionView.tsx"
 
 interface UnansweredViewProps {
   readonly unanswered: UnansweredQuestion
-  /** Whether its answer is to take the place of the last turn. */
+  /** True if its answer is to take the place of the last turn. */
   readonly replacesLast: boolean
   readonly onAgain: () => void
   readonly onEdit: () => void
@@ -24,7 +24,7 @@ const reasons: Readonly<Record<string, string>> = {
     "Your tokens of this month are used up. Below stands when they are reset: then send it again."
 }
 
-/** What a question is refused for that has files: to be sent again, it may have to do without one. */
+/** Refusals of a question for its files: to be sent again, it may have to do without one. */
 const refusals = /^(file_|image_|invalid_)/
 
 const Reason = ({ question }: { readonly question: UnansweredQuestion }) => {

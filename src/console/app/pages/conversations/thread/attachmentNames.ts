@@ -17,7 +17,7 @@ export const idOf = (attachment: Attachment): string =>
 const fileOf = (attachment: Attachment | undefined): FileId | null =>
   attachment === undefined || "image_id" in attachment ? null : attachment.file_id
 
-/** What a file of a question is called. */
+/** The name of a file of a question. */
 export const useAttachmentName = (attachment: Attachment | undefined): string => {
   const { data, error } = useQuery(attachedFileQuery(fileOf(attachment)))
   const kind = attachment?.type === "input_image" ? "image" : "file"

@@ -7,7 +7,7 @@ import type { Question as Asked } from "../../../../AnswersApi.ts"
 import { type Question, questionOfInput } from "./question.ts"
 import type { Answering } from "./useAnswering.ts"
 
-/** What is typed, and the turn that it is to replace. */
+/** The typed text, and the turn that it is to replace. */
 export interface Draft extends Question {
   readonly replaces?: Asked["replaces"]
   /** The question without an answer that is edited. */
@@ -24,7 +24,7 @@ export const asked = (
 })
 
 /**
- * Whether what is typed replaces the last turn, was to replace one that isn't the last any more, or is asked
+ * Tells if the draft replaces the last turn, was to replace one that isn't the last any more, or is asked
  * again.
  */
 export const editingOf = ({ again, replaces }: Draft, last: ConversationTurn | undefined) => {
@@ -34,7 +34,9 @@ export const editingOf = ({ again, replaces }: Draft, last: ConversationTurn | u
 
 export const inputOfUnanswered = ({ input }: UnansweredQuestion) => input as Asked["input"]
 
-/** As it is asked again: what it was to replace may not be the last turn any more. */
+/**
+ * The draft of a question that is asked again: the turn that it was to replace may not be the last any more.
+ */
 export const askedAgain = (
   { replaces, response_id: again }: UnansweredQuestion,
   last: ConversationTurn | undefined
@@ -46,7 +48,7 @@ export const draftOf = (question: UnansweredQuestion, last: ConversationTurn | u
   ...askedAgain(question, last)
 })
 
-/** Those that aren't being answered. */
+/** Questions that aren't being answered. */
 export const withoutAnswer = (
   { running, unanswered }: ConversationDetail,
   answering: Answering | null

@@ -1,7 +1,7 @@
 import type { Upload } from "../../../uploads/UploadList.ts"
 import type { Attachment } from "./question.ts"
 
-/** Whether a message with these files has to wait: until they are uploaded, or taken off. */
+/** True if a message with these files has to wait: until they are uploaded, or removed. */
 export const areUnfinished = (uploads: ReadonlyArray<Upload>): boolean =>
   uploads.some(({ status }) => status !== "done")
 

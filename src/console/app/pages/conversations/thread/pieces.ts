@@ -3,7 +3,7 @@ import type { ShownOutputItem } from "../../../../../api/ShownItem.ts"
 import type { IncompleteReason } from "../../../../../domain/Conversation.ts"
 import type { ResponseId } from "../../../../../domain/Ids.ts"
 
-/** What an answer consists of, in its order. */
+/** The parts of an answer, in its order. */
 export type Piece =
   | { readonly kind: "text"; readonly id: string; readonly text: string }
   | {

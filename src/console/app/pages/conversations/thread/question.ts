@@ -6,7 +6,7 @@ import type { Question as Asked } from "../../../../AnswersApi.ts"
 /** A file or an image of a question, as it is sent. */
 export type Attachment = Exclude<Exclude<Asked["input"], string>[number], { readonly type: "input_text" }>
 
-/** What the user asked. */
+/** The question of a user. */
 export interface Question {
   readonly text: string
   readonly attachments: ReadonlyArray<Attachment>
@@ -40,11 +40,11 @@ const questionOfParts = (parts: ReadonlyArray<Part>): Question => ({
   attachments: parts.flatMap(attachmentIn)
 })
 
-/** Of a question that was sent. */
+/** The question of a sent input. */
 export const questionOfInput = (input: Input): Question =>
   typeof input === "string" ? { text: input, attachments: [] } : questionOfParts(input)
 
-/** Of a stored turn: all that its user said. */
+/** The question of a stored turn: all that its user said. */
 export const questionOfTurn = ({ input }: ConversationTurn): Question =>
   questionOfParts(
     input.flatMap((item) => (item.type === "message" && item.role === "user" ? item.content : []))

@@ -4,7 +4,7 @@ import type { Question } from "./question.ts"
 
 const shellQuoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
-/** What is asked, and in which surroundings. */
+/** The question and its surroundings. */
 export interface Request {
   readonly question: Question
   readonly instructions: string | null

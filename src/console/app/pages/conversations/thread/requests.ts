@@ -11,7 +11,7 @@ import type { Unsent } from "./unsentQuestions.ts"
 /** Turns that are read at once. */
 const turnsRead = 20
 
-/** Whether what was asked for is not there any more. */
+/** True if the requested object is not there any more. */
 export const isGone = (failure: unknown): boolean =>
   ["conversation_not_found", "response_not_found"].includes(requestFailed(failure).code)
 

@@ -21,7 +21,7 @@ const kept = tabStorage(
   })
 )
 
-/** Those of this page, also where the storage of the browser has no room for them. */
+/** Questions of this page, also where the storage of the browser has no room for them. */
 const held = new Map<string, Unsent>()
 
 /** Keeps the question of a conversation until the service has it, also when the page is loaded again. */

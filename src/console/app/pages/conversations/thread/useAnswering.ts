@@ -20,7 +20,7 @@ import {
 } from "./requests.ts"
 import { dropUnsent, keepUnsent, type Unsent } from "./unsentQuestions.ts"
 
-/** How often, and how long between, a lost connection is tried again. */
+/** Attempts to reconnect a lost connection, and the waits between them. */
 const reconnectsMax = 20
 const reconnectMillis = [500, 1_000, 2_000, 5_000]
 
@@ -32,7 +32,7 @@ export interface Answering {
   /** The response of the question without an answer that is asked again; null for a new one. */
   readonly again: string | null
   readonly answer: Answer
-  /** Whether the connection is lost, and tried again. */
+  /** True while a lost connection is tried again. */
   readonly isReconnecting: boolean
 }
 
@@ -144,7 +144,7 @@ const settle = async (
 
 const unansweredOf = (id: ConversationId) => firstPage(id)?.unanswered ?? []
 
-/** Whether the conversation keeps the question, and didn't before it was asked. */
+/** True if the conversation keeps the question, and didn't before it was asked. */
 const isKept = (id: ConversationId, { text }: Question, before: ReadonlyArray<UnansweredQuestion>): boolean =>
   unansweredOf(id).some(
     ({ code, input, response_id }) =>

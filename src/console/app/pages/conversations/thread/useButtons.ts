@@ -18,7 +18,10 @@ interface Wanted
   readonly area: RefObject<HTMLTextAreaElement | null>
 }
 
-/** What the buttons of a conversation do. `onRetry` and `onEdit` stay the same while an answer is written. */
+/**
+ * The actions of the buttons of a conversation. `onRetry` and `onEdit` stay the same while an answer is
+ * written.
+ */
 export const useButtons = ({ area, ask, clear, edit, id, last, stop }: Wanted) => {
   const focus = useCallback(() => area.current?.focus(), [area])
   const onRetry = useCallback(

@@ -16,7 +16,7 @@ const kept = tabStorage("parley.draft.", Schema.Struct({ now: Kept, before: Sche
 
 interface Drafts {
   readonly now: Draft
-  /** What was being written before an edit; null if nothing was. */
+  /** The draft before an edit; null if there was none. */
   readonly before: Draft | null
 }
 
@@ -42,8 +42,8 @@ const keep = (id: string, drafts: Drafts): void =>
 const isEdit = ({ again, replaces }: Draft): boolean => replaces !== undefined || again !== undefined
 
 /**
- * What is typed in a conversation. The browser's tab keeps it, also while other conversations are open, and
- * while a message is edited.
+ * The draft of a conversation. The browser's tab keeps it, also while other conversations are open, and while
+ * a message is edited.
  */
 export const useDraft = (id: string) => {
   const [drafts, setDrafts] = useState(() => read(id))

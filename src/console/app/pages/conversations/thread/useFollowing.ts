@@ -23,7 +23,7 @@ export const useFollowing = () => {
     setIsAtEnd(isFollowing.current)
   }, [])
 
-  /** Of what grows. */
+  /** The growing content. */
   const content = useRef<HTMLDivElement>(null)
   useLayoutEffect(() => {
     const { current } = content

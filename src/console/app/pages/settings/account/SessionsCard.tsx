@@ -51,7 +51,7 @@ const columns: ReadonlyArray<Column<OwnSession>> = [
   }
 ]
 
-/** Where the user is signed in. */
+/** The sessions of the user. */
 export const SessionsCard = () => {
   const sessions = useQuery(sessionsQuery)
   return (

@@ -12,7 +12,7 @@ const Limits = ({ apiKey }: { readonly apiKey: OwnKey }) => {
   return texts.length === 0 ? "Those of the account" : texts.map((text) => <div key={text}>{text}</div>)
 }
 
-/** What is shown of a key. */
+/** The columns of a list of keys. */
 export const keyColumns: ReadonlyArray<Column<OwnKey>> = [
   {
     header: "Key",

@@ -3,7 +3,7 @@ import { CodeBlock } from "../../../ui/CodeBlock.tsx"
 import { Tabs } from "../../../ui/Tabs.tsx"
 import { snippets } from "./snippets.ts"
 
-/** How programs use a key, to be copied. */
+/** Code by which programs use a key, to be copied. */
 export const Snippets = () => (
   <Tabs
     label="Client"

@@ -1,6 +1,6 @@
 const daySeconds = 86_400
 
-/** How long a new key can be valid. */
+/** The terms for which a new key can be valid. */
 export const expiryChoices = [
   { value: "7", label: "7 days" },
   { value: "30", label: "30 days" },

@@ -16,7 +16,7 @@ export const limitTexts = ({ limits }: OwnKey): ReadonlyArray<string> => [
     : [`${formatNumber(limits.requests_per_minute)} requests a minute`])
 ]
 
-/** Those that can be used first, and then the newest first. */
+/** Sorts keys that can be used first, and then the newest first. */
 export const sorted = (keys: ReadonlyArray<OwnKey>): ReadonlyArray<OwnKey> => {
   const newestFirst = keys.toReversed()
   return [

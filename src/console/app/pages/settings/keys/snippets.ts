@@ -3,7 +3,7 @@ import { clientLines, keyVariable, type Snippet } from "./clientLines.ts"
 /** The command that sets the variable in a shell. Keys have only letters, digits and underscores. */
 export const exportCommand = (key: string): string => `export ${keyVariable}='${key}'`
 
-/** How programs use a key. `url`: the address of the service, without a slash at its end. */
+/** Code by which programs use a key. `url`: the address of the service, without a slash at its end. */
 export const snippets = (url: string): ReadonlyArray<Snippet> => [
   {
     name: "curl",
