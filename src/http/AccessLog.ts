@@ -49,7 +49,7 @@ interface Access {
   readonly method: string
   /** Null if no route has the path. */
   readonly route: string | null
-  /** Of the client, if it is known. */
+  /** The client's address, if it is known. */
   readonly address: string | null
   readonly span: Tracer.Span | null
   /** Null until the response's headers are known. */
@@ -156,9 +156,9 @@ const endSpan = (span: Tracer.Span, { entry, status }: Access, outcome: Outcome)
   })
 
 /**
- * Whether to sample a trace that another service began. The id decides, so that all services with the same
- * share sample the same traces; a trace that its origin doesn't sample never is. Source: OpenTelemetry, trace
- * SDK, TraceIdRatioBased.
+ * True if a trace that another service began is to be sampled. The id decides, so that all services with the
+ * same share sample the same traces; a trace that its origin doesn't sample never is. Source: OpenTelemetry,
+ * trace SDK, TraceIdRatioBased.
  */
 export const isSampled = (
   { sampled, traceId }: Pick<Tracer.AnySpan, "sampled" | "traceId">,

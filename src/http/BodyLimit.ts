@@ -4,7 +4,7 @@ import { isOfMessages, isOfProfile } from "./ProfileErrors.ts"
 
 type Limits = Pick<AppConfig["Service"]["http"], "bodyBytesMax" | "mediaBodyBytesMax">
 
-/** Whether bodies of a path bring images and documents along. */
+/** True if bodies of a path bring images and documents along. */
 const hasMedia = (path: string): boolean => isOfProfile(path) || isOfMessages(path)
 
 /** The most bytes of a JSON body or a message that brings images and documents along. */

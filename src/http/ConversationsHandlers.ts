@@ -116,7 +116,7 @@ interface Changes {
   readonly project_id?: ProjectId | null
 }
 
-/** What answers the endpoints of conversations, with a key and in the web application. */
+/** Handlers of the endpoints of conversations, with a key and in the web application. */
 export const makeConversationsHandlers = Effect.fnUntraced(function* (reasoning: ReasoningShown) {
   const conversations = yield* ListedConversations
   const removed = yield* ClientConversations

@@ -29,7 +29,7 @@ const requestHeaders: ReadonlySet<string> = new Set([
   "x-request-id"
 ])
 const requestHeaderPrefixes = ["openai-", "anthropic-", "x-stainless-"]
-/** Of one preflight; others are not permitted. */
+/** Most headers of one preflight; others are not permitted. */
 const requestHeadersMax = 64
 
 const exposedHeaders = [
@@ -55,7 +55,7 @@ const exposedHeaders = [
   "last-modified"
 ].join(", ")
 
-/** How long a browser may remember a preflight. Chromium remembers none for longer. */
+/** The time for which a browser may remember a preflight. Chromium remembers none for longer. */
 const preflightSeconds = 7_200
 
 const permittedHeaders = (asked: string): string =>

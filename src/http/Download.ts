@@ -10,8 +10,8 @@ export interface ByteRange {
 }
 
 /**
- * What a request asks for: `beyond` is a range after the end of the file, and `other` another file than this
- * one.
+ * The part that a request asks for: `beyond` is a range after the end of the file, and `other` another file
+ * than this one.
  */
 export type Wanted =
   | { readonly kind: "whole" }

@@ -9,7 +9,7 @@ const cutoffSeconds = 5
 /** Time for the last connections to deliver their responses, or the request that they were opened for. */
 export const closeSeconds = 2
 
-/** How often connections are closed that have become idle since the listener was closed. */
+/** Interval at which connections are closed that have become idle since the listener was closed. */
 const idleCheckSeconds = 1
 
 /**
@@ -22,11 +22,11 @@ export class Drain extends Context.Service<
   Drain,
   {
     /**
-     * Whether the process is about to end: it reports to be not ready, and each response closes its
+     * True if the process is about to end: it reports to be not ready, and each response closes its
      * connection.
      */
     readonly isDraining: Effect.Effect<boolean>
-    /** Whether no more connections are accepted. */
+    /** True if no more connections are accepted. */
     readonly isClosed: Effect.Effect<boolean>
     /** Counts the request until its scope closes. Fails once the grace period is over. */
     readonly admit: Effect.Effect<void, ServerShuttingDown, Scope.Scope>

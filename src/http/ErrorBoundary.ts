@@ -36,7 +36,7 @@ export const respond = (failure: Failure.Failure): HttpServerResponse.HttpServer
 export const respondTo = (error: Failure.Expected): HttpServerResponse.HttpServerResponse =>
   respond(Failure.describe(error))
 
-/** Whether the body has a content encoding, such as gzip. */
+/** True if the body has a content encoding, such as gzip. */
 export const isEncoded = (request: HttpServerRequest.HttpServerRequest): boolean =>
   (request.headers["content-encoding"] ?? "identity").toLowerCase() !== "identity"
 
@@ -108,7 +108,7 @@ export const EnvelopeLayer = Layer.succeed(Envelope, (httpEffect, { endpoint }) 
 
 const decodeJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))
 
-/** What is wrong with a body, which is looked at again, because the issues of the schema don't hold it. */
+/** Returns the problem of a body, which is read again, because the issues of the schema don't hold it. */
 const bodyProblem = Effect.fnUntraced(function* (error: Schema.SchemaError) {
   const request = yield* HttpServerRequest.HttpServerRequest
   const text = knownText(request)
@@ -254,7 +254,7 @@ export const layer = (declared: ReadonlyArray<Route>) =>
   )
 
 /**
- * Whether a part of the body is still to come. It is not read, and a slow client could keep the connection
+ * True if a part of the body is still to come. It is not read, and a slow client could keep the connection
  * open by it.
  */
 const isUnread = (request: HttpServerRequest.HttpServerRequest): boolean =>

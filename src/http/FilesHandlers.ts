@@ -70,7 +70,7 @@ const upload = Effect.fnUntraced(
 )
 
 /**
- * What answers the endpoints of files, in every profile: only the form of the ids differs, which the contract
+ * Handlers of the endpoints of files, in every profile: only the form of the ids differs, which the contract
  * knows.
  */
 export const makeFilesHandlers = Effect.gen(function* () {

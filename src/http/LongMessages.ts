@@ -19,7 +19,7 @@ export const watchLongMessages = (request: HttpServerRequest.HttpServerRequest, 
     /** Since the last message. */
     let bytes = 0
     let state: "short" | "held" | "admitted" = "short"
-    /** Whether the socket would be read if it weren't held. */
+    /** True if the socket would be read if it weren't held. */
     let isWanted = false
 
     const onData = (piece: Uint8Array) => {

@@ -13,7 +13,7 @@ import { authorizationHeader } from "./Authentication.ts"
 import { respondTo } from "./ErrorBoundary.ts"
 import { portUnavailable } from "./Server.ts"
 
-/** How often provider health is refreshed for export by OTLP; a scrape refreshes it itself. */
+/** Interval at which provider health is refreshed for export by OTLP; a scrape refreshes it itself. */
 const refreshSeconds = 10
 
 const show = ({ provider, running, state, waiting }: ProviderHealth): Effect.Effect<void> =>
@@ -115,19 +115,19 @@ export const MetricsRoute = HttpRouter.use((router) =>
   })
 )
 
-/** Of all headers of a request together. */
+/** Longest headers of a request, together. */
 const headerBytesMax = 16_384
 
-/** For a whole request to arrive. */
+/** Time for a whole request to arrive. */
 const requestSeconds = 10
 
-/** How often Node checks for requests that have timed out; its default is 30 seconds. */
+/** Interval at which Node checks for requests that have timed out; its default is 30 seconds. */
 const checkSeconds = 1
 
 /** Scrapers keep their connections, and there are few of them. */
 const connectionsMax = 100
 
-/** For the last responses when the process shuts down. */
+/** Time for the last responses when the process shuts down. */
 const closeSeconds = 1
 
 const serverOf = () => {

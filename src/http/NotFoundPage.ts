@@ -7,7 +7,7 @@ const interfacePath = /^\/(v1|openai|anthropic|admin|console)(\/|$)/i
 const htmlType = /^\s*text\/html\s*(?:;|$)/i
 const refusedType = /;\s*q=0(?:\.0*)?\s*(?:;|$)/i
 
-/** Whether a person at a browser asks for a page. */
+/** True if a person at a browser asks for a page. */
 export const wantsPage = ({ headers, method, url }: HttpServerRequest.HttpServerRequest): boolean =>
   (method === "GET" || method === "HEAD") &&
   !interfacePath.test(pathOf(url)) &&

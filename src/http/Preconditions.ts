@@ -7,7 +7,7 @@ export interface Version {
   readonly modifiedAt: DateTime.Utc | null
 }
 
-/** What the conditions of a request leave to do: send it, say that it is unchanged (304), or refuse (412). */
+/** The result of the conditions of a request: send it, say that it is unchanged (304), or refuse (412). */
 export type Verdict = "send" | "unchanged" | "refuse"
 
 const datePattern = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
@@ -45,7 +45,7 @@ export const verdictOf = (headers: Headers.Headers, { etag, modifiedAt }: Versio
   return since !== null && modified !== null && modified <= since ? "unchanged" : "send"
 }
 
-/** Whether `If-Range` permits a part. Source: RFC 9110, section 13.1.5. */
+/** True if `If-Range` permits a part. Source: RFC 9110, section 13.1.5. */
 export const permitsRange = (condition: string | undefined, { etag, modifiedAt }: Version): boolean =>
   condition === undefined ||
   condition.trim() === etag ||

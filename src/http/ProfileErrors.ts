@@ -12,7 +12,7 @@ const Fieldless = Schema.fromJsonString(
 )
 const decode = Schema.decodeUnknownOption(Fieldless)
 
-/** Whether a path is one of the second profile. */
+/** True for a path of the second profile. */
 export const isOfProfile = (path: string): boolean => /^\/openai\/v1([/?]|$)/.test(path)
 const utf8 = new TextDecoder()
 

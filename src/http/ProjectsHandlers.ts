@@ -215,7 +215,7 @@ const makeFileHandlers = Effect.gen(function* () {
   }
 })
 
-/** What answers the endpoints of projects, with a key and in the web application. */
+/** Handlers of the endpoints of projects, with a key and in the web application. */
 export const makeProjectsHandlers = Effect.gen(function* () {
   return {
     ...(yield* makeProjectHandlers),

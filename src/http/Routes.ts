@@ -1,7 +1,7 @@
-/** Where `parley doctor` reads a stream through the address that people use: see StreamProbe. */
+/** The path at which `parley doctor` reads a stream through the address that people use: see StreamProbe. */
 export const streamProbePath = "/healthz/stream"
 
-/** What machines request again and again. */
+/** Paths that machines request again and again. */
 export const probes: ReadonlySet<string | null> = new Set([
   "/healthz",
   "/readyz",
@@ -10,8 +10,8 @@ export const probes: ReadonlySet<string | null> = new Set([
 ])
 
 /**
- * Where an identity provider sends browsers back to, below the address of the service; to be registered with
- * the provider.
+ * The path to which an identity provider sends browsers back, below the address of the service; to be
+ * registered with the provider.
  */
 export const identityCallbackPath = "/console/sign-in/oidc/callback"
 
@@ -59,7 +59,7 @@ export const makeTemplateOf = (routes: ReadonlyArray<Route>): ((path: string) =>
   }
 }
 
-/** What a wrong base URL puts before the path of an endpoint. */
+/** The beginning that a wrong base URL puts before the path of an endpoint. */
 const wrongBase = /^(?:\/(?:v1|openai|api)(?=\/))*/i
 
 /**

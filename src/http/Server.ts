@@ -23,7 +23,7 @@ import { requestIdOf } from "./ErrorBoundary.ts"
 import { isOfMessages, isOfProfile } from "./ProfileErrors.ts"
 import { watchConnections } from "./StalledClients.ts"
 
-/** Of all headers of a request together. */
+/** Longest headers of a request, together. */
 const headerBytesMax = 16_384
 
 /** The readers of bodies have shorter timeouts of their own; this leaves them time to answer the client. */
@@ -31,10 +31,10 @@ const graceSeconds = 5
 
 const keepAliveSeconds = 65
 
-/** How often Node checks for requests that have timed out; its default is 30 seconds. */
+/** Interval at which Node checks for requests that have timed out; its default is 30 seconds. */
 const checkSeconds = 1
 
-/** How long a refused client may take to read the response; what it still sends is discarded. */
+/** The time that a refused client may take to read the response; its further bytes are discarded. */
 const lingerSeconds = 2
 
 type Response = ServerResponse<IncomingMessage>
@@ -82,11 +82,11 @@ const refusalOf = (code: string, unread: boolean): Failure.Failure => {
   }
 }
 
-/** Whether the client caused the error by what it sent, rather than the connection. */
+/** True if the client caused the error by what it sent, rather than the connection. */
 const isOfClient = (code: string): boolean => code.startsWith("HPE_") || code === "ERR_HTTP_REQUEST_TIMEOUT"
 
 /**
- * Whether the client would take a response written now for the one to the refused bytes: no response is half
+ * True if the client would take a response written now for the one to the refused bytes: no response is half
  * written, and no earlier request still waits for its response.
  */
 const isInTurn = (latest: Response | null): boolean => {

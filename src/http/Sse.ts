@@ -56,21 +56,21 @@ export const namedFrame = (name: string, data: object): string =>
 /** One frame without a name. */
 export const dataFrame = (data: object): string => `data: ${escapeLineEnds(JSON.stringify(data))}\n\n`
 
-/** How one stream is written. */
+/** The form in which one stream is written. */
 export interface Writing<Event = EventBody> {
-  /** What precedes the events, if anything does. */
+  /** The text before the events, if any. */
   readonly start?: string
   /** The frames for an event of the core. */
   readonly event: (event: Event) => string
   /** The frames that end a stream that fails. */
   readonly failure: (body: ErrorBody, status?: number) => string
-  /** What is written after a silence; a comment if absent. */
+  /** The text after a silence; a comment if absent. */
   readonly keepalive?: string
-  /** What follows the last frame. */
+  /** The text behind the last frame. */
   readonly end: string
 }
 
-/** As `/v1` writes it, with what is shown of what the model thinks. */
+/** The form of `/v1`, with the shown part of a model's reasoning. */
 export const makeWriting = (reasoning: ReasoningShown): Writing => {
   const placed = makeShownPlaces(reasoning)
   let sequenceNumber = 0

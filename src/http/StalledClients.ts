@@ -4,7 +4,7 @@ import { Clock, Duration, Effect, Predicate } from "effect"
 
 interface ConnectionLimits {
   readonly checkSeconds: number
-  /** How long a client may read nothing while bytes are queued for it. */
+  /** The time for which a client may read nothing while bytes are queued for it. */
   readonly stallSeconds: number
 }
 

@@ -9,13 +9,14 @@ import { streamProbePath } from "./Routes.ts"
 export const probeGapSeconds = 2
 
 /**
- * What each of the two events says: how the request came here. It names no address, because anybody may ask.
+ * The content of each of the two events: the way of the request to this service. It names no address, because
+ * anybody may ask.
  */
 export const StreamPart = Schema.Struct({
   part: Schema.Int,
-  /** Whether X-Forwarded-For came with it. */
+  /** True if X-Forwarded-For came with the request. */
   forwarded: Schema.Boolean,
-  /** Whether it came from a proxy of PARLEY_TRUSTED_PROXIES. */
+  /** True if the request came from a proxy of PARLEY_TRUSTED_PROXIES. */
   trusted: Schema.Boolean
 })
 
@@ -39,7 +40,7 @@ export const StreamProbe = HttpRouter.use((router) =>
       const second = Stream.fromEffect(Effect.as(Effect.sleep(`${probeGapSeconds} seconds`), event(2)))
       return HttpServerResponse.stream(Stream.concat(Stream.make(event(1)), second), {
         contentType: "text/event-stream",
-        // As with every stream of the service.
+        // Every stream of the service has these headers.
         headers: { "cache-control": "no-cache", "x-accel-buffering": "no" }
       })
     })

@@ -30,7 +30,7 @@ export const SystemHandlers = HttpApiBuilder.group(
 const alive = HttpServerResponse.jsonUnsafe({ status: "ok" })
 
 /**
- * What runs here, for whom asks before it has a key: the command line, a monitor, an operator with several
+ * The running program, for readers without a key: the command line, a monitor, an operator with several
  * processes.
  */
 const Version = HttpRouter.add(
@@ -42,8 +42,8 @@ const Version = HttpRouter.add(
 const Healthz = HttpRouter.add("GET", "/healthz", alive)
 
 /**
- * Whether models answer, as far as earlier requests have shown. It doesn't make the process unready: no other
- * process would do better, and files and conversations are served anyway.
+ * The state of the models, as far as earlier requests have shown. It doesn't make the process unready: no
+ * other process would do better, and files and conversations are served anyway.
  */
 const modelsState = (
   known: number,
@@ -71,7 +71,7 @@ const Readyz = HttpRouter.use((router) =>
         [Effect.isSuccess(database.ping), Effect.isSuccess(store.check)],
         { concurrency: 2 }
       )
-      // For operators. The probe needs no key, so it shows no more than the state.
+      // The state is for operators. The probe needs no key, so it shows no more than the state.
       const providers = (yield* models.health).map(({ provider, state }) => ({ provider, state }))
       const known = yield* models.models
       const diskUp = (yield* disk) === null
@@ -91,7 +91,7 @@ const Readyz = HttpRouter.use((router) =>
   })
 )
 
-/** What every port of the service answers without a key. */
+/** Routes that every port of the service answers without a key. */
 export const ProcessRoutes = Layer.mergeAll(Healthz, Version)
 
 export const processRoutes = ["/healthz", "/version"].map((path) => route("GET", path))

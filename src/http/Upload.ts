@@ -13,7 +13,7 @@ import {
 } from "../domain/StoredFile.ts"
 import { freed } from "./TransferMemory.ts"
 
-/** Of a form. */
+/** Most parts of a form. */
 const partsMax = 20
 /** Bytes of the body besides the file: other parts, all headers, preamble and epilogue. */
 export const surroundingBytesMax = 1_048_576
@@ -216,7 +216,7 @@ export const makeUploadForm = (headers: Headers.Headers) => {
 }
 
 interface BodyTimeouts {
-  /** For the whole body. */
+  /** Time for the whole body. */
   readonly uploadSeconds: number
   /** Until the next bytes of the body. */
   readonly idleSeconds: number
