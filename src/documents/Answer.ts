@@ -4,7 +4,7 @@ import type { Reading } from "./Reading.ts"
 
 /** The length of the head, in front of it. */
 const lengthBytes = 4
-/** Of the head, including the offsets of many pages. */
+/** Longest head, including the offsets of many pages. */
 const headBytesMax = 256 * 1024
 
 /** A longer answer is malformed. */

@@ -8,9 +8,9 @@ const nameCharactersMax = 1000
 const mimetypeBytesMax = 1000
 /** The declared sizes of all entries together. */
 const expandedBytesMax = 1024 * 1024 * 1024
-/** Of one entry that is read. */
+/** Longest entry that is read. */
 const entryBytesMax = 256 * 1024 * 1024
-/** Of all entries that are read; an entry that is read twice counts twice. */
+/** Most bytes of all entries that are read; an entry that is read twice counts twice. */
 const readBytesMax = 512 * 1024 * 1024
 /** Expanded bytes for each compressed one. Spreadsheets reach a hundred; deflate ends at a thousand. */
 const ratioMax = 250
@@ -107,7 +107,7 @@ const listEntries = async (zip: ZipFile): Promise<ReadonlyMap<string, Entry>> =>
     for await (const entry of zip.eachEntry()) {
       if (entries.size >= entriesMax) throw tooLarge()
       if (entry.fileName.length > nameCharactersMax) throw corrupt()
-      // Of two entries with one name the first counts, as in most programs.
+      // The first of two entries with one name counts, as in most programs.
       if (!entry.fileName.endsWith("/") && !entries.has(entry.fileName)) entries.set(entry.fileName, entry)
     }
   } catch (error) {
@@ -135,14 +135,14 @@ export interface XmlElement {
 }
 
 export interface XmlHandler {
-  /** Whether to leave out an element with everything in it. */
+  /** True for an element to leave out with everything in it. */
   readonly skips?: (element: XmlElement) => boolean
   readonly open: (element: XmlElement) => void
   readonly close?: (name: string) => void
   readonly text?: (text: string) => void
 }
 
-/** Of nested elements. Office documents with nested tables reach some dozens. */
+/** Deepest nesting of elements. Office documents with nested tables reach some dozens. */
 const depthMax = 500
 
 const localName = (name: string): string => name.slice(name.indexOf(":") + 1)
@@ -199,7 +199,7 @@ const makeParser = ({ close, open, skips, text }: XmlHandler) => {
   return parser
 }
 
-/** By the byte-order mark, or what the first line declares; else it is UTF-8. */
+/** Chooses the decoder by the byte-order mark, or the declaration in the first line; else it is UTF-8. */
 const decoderFor = (start: Buffer) => {
   if (start[0] === 0xff && start[1] === 0xfe) return new TextDecoder("utf-16le")
   if (start[0] === 0xfe && start[1] === 0xff) return new TextDecoder("utf-16be")
@@ -213,7 +213,7 @@ const decoderFor = (start: Buffer) => {
   }
 }
 
-/** What a part of an Office document refers to. */
+/** A reference of a part of an Office document. */
 export interface Relationship {
   /** The last word of its type, such as `slide` or `hyperlink`. */
   readonly type: string

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { fileURLToPath } from "node:url"
 
-/** Of the beginning, in which a charset may be declared. */
+/** Length of the beginning, in which a charset may be declared. */
 const headBytes = 1024
 
 /** The charset that the beginning of a page or of an XML document declares. */
@@ -16,7 +16,7 @@ export const declaredCharset = (head: Uint8Array): string | null => {
 
 interface DecodedText {
   readonly text: string
-  /** As the Encoding Standard names it. */
+  /** The name in the Encoding Standard. */
   readonly charset: string
 }
 
@@ -30,7 +30,7 @@ const controlPercentMax = 1
 const controlPermilleMax = 1
 /** Valid characters for each invalid one in a text that still counts as UTF-8. */
 const soundPerBroken = 10
-/** Of one character in UTF-8. */
+/** Longest character in UTF-8. */
 const utf8BytesMax = 4
 
 /**
@@ -64,7 +64,7 @@ export const decodeText = (bytes: Uint8Array, declared: string | null = null): D
 }
 
 /**
- * Whether `decodeText` gives null for other bytes than text. It takes no guess of a charset, and few
+ * True if `decodeText` gives null for other bytes than text. It takes no guess of a charset, and few
  * milliseconds for 64 KiB.
  */
 export const isBinary = (bytes: Uint8Array): boolean =>
@@ -75,7 +75,7 @@ export const isBinary = (bytes: Uint8Array): boolean =>
 const startsWith = (bytes: Uint8Array, ...start: ReadonlyArray<number>): boolean =>
   start.every((byte, at) => bytes[at] === byte)
 
-/** By the byte-order mark. */
+/** Decodes a text by its byte-order mark. */
 const decodeMarked = (bytes: Uint8Array): DecodedText | null => {
   if (startsWith(bytes, 0xef, 0xbb, 0xbf)) return decodeAs("utf-8", bytes)
   if (startsWith(bytes, 0xff, 0xfe, 0, 0)) return decodeUtf32(bytes, true)

@@ -41,7 +41,7 @@ export const readDocx = async (archive: Archive, part: string, limits: ReadingLi
 const skippedElements: ReadonlySet<string> = new Set(["Fallback", "del", "moveFrom", "instrText", "delText"])
 
 class DocxBody implements XmlHandler {
-  /** Those of the part that is being read. */
+  /** Relationships of the part that is being read. */
   relationships: ReadonlyMap<string, Relationship> = new Map()
   private readonly document: MarkdownDocument
   private readonly headingLevelOf: HeadingLevelOf
@@ -162,7 +162,7 @@ interface Style {
   headingLevel: number | null
 }
 
-/** Of styles that are based on each other. */
+/** Longest chain of styles that are based on each other. */
 const chainMax = 20
 
 const stylesMax = 10_000

@@ -71,7 +71,7 @@ const readPackage = async (archive: Archive, part: string) => {
   return { chapters, title: title.replace(/\s+/g, " ").trim() }
 }
 
-/** What an href in a part leads to. */
+/** Returns the part to which an href of a part leads. */
 const linkedPart = (part: string, href: string): string => {
   const path = href.replace(/[#?].*$/s, "")
   try {

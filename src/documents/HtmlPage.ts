@@ -1,6 +1,6 @@
 import { MarkdownDocument } from "./MarkdownDocument.ts"
 
-/** Of nested followed elements; deeper ones have no effect. */
+/** Deepest nesting of followed elements; deeper ones have no effect. */
 const depthMax = 200
 const titleCharactersMax = 300
 const urlCharactersMax = 2000

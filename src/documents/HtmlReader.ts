@@ -6,7 +6,7 @@ export interface HtmlOptions {
   readonly charactersMax: number
   /** The address of the page, for relative links; null drops them. */
   readonly base: string | null
-  /** Whether `<td/>` is a whole element. */
+  /** True if `<td/>` is a whole element. */
   readonly isXhtml: boolean
 }
 

@@ -8,7 +8,7 @@ export type Kind = "text" | "pdf" | "zip" | "compound"
 export const headBytes = 64 * 1024
 /** A PDF may begin this late. */
 const pdfLeadBytes = 1024
-/** Of the headers of a mail that are checked. */
+/** Length of the headers of a mail that are checked. */
 const headCharacters = 64 * 1024
 
 const compoundStart = Buffer.from("d0cf11e0a1b11ae1", "hex")
@@ -25,7 +25,7 @@ export const kindOf = async (head: Buffer): Promise<Kind> => {
   throw unsupported(await describe(head))
 }
 
-/** Whether `kindOf` refuses every document with this head, by a check that costs little. */
+/** True if `kindOf` refuses every document with this head, by a check that costs little. */
 export const isForeign = (head: Buffer): boolean =>
   head.length >= headBytes &&
   ![zipStart, compoundStart].some((start) => head.subarray(0, start.length).equals(start)) &&

@@ -3,11 +3,11 @@ import { readHtml } from "./HtmlReader.ts"
 import { messageType } from "./Kind.ts"
 import { type MailAllowance, type Reading, type ReadingLimits, Unreadable } from "./Reading.ts"
 
-/** Of one message; a mailbox may be longer. */
+/** Longest message; a mailbox may be longer. */
 const messageBytesMax = 64 * 1024 * 1024
 const messagesMax = 10_000
 
-/** Of all parts of a message. */
+/** Longest headers of all parts of a message. */
 const headerBytesMax = 1024 * 1024
 const partsDeepMax = 50
 /** Every part begins with such a line; other texts have some as well. */

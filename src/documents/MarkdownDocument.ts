@@ -6,7 +6,7 @@ const tableDepthMax = 4
 /** A row with a longer cell of several blocks is for layout: its cells become blocks. */
 const cellCharactersMax = 1000
 
-/** Of a row; further ones are left out. */
+/** Most cells of a row; further ones are left out. */
 const cellsMax = 1024
 
 interface Table {
@@ -24,7 +24,7 @@ interface Table {
  * becomes a table row, or blocks where the table is for layout.
  */
 export class MarkdownDocument {
-  /** Where each page starts in the text. */
+  /** The offset in the text at which each page starts. */
   readonly pages: Array<number> = []
   private readonly charactersMax: number
   private readonly root: MarkdownFlow

@@ -99,12 +99,12 @@ export class MarkdownFlow {
     this.characters -= inline.before.length
   }
 
-  /** Where the next block will begin if no quote or item is open. */
+  /** Returns the offset of the next block if no quote or item is open. */
   nextBlockAt(): number {
     return this.isStarted ? this.characters + "\n\n".length : 0
   }
 
-  /** What was written. A cut may have gone through a character. */
+  /** Returns the written text. A cut may have gone through a character. */
   toString(): string {
     return this.pieces.join("").trimEnd().toWellFormed()
   }

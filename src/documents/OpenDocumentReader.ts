@@ -43,7 +43,7 @@ const skippedElements: ReadonlySet<string> = new Set(
   "annotation annotation-end binary-data forms scripts tracked-changes".split(" ")
 )
 
-/** What a slide shows beside its title, which is its heading if it comes first. */
+/** Contents of a slide beside its title, which is its heading if it comes first. */
 const slideContents: ReadonlySet<string> = new Set(["h", "list", "notes", "p", "table"])
 
 const spacesMax = 100
@@ -63,13 +63,13 @@ class OpenDocumentBody implements XmlHandler {
   private row: Array<string> = []
   private rowRepeated = 1
   private cellText = ""
-  /** What the slide is called until its title is read; null when there is no title to write. */
+  /** The label of the slide until its title is read; null when there is no title to write. */
   private slide: string | null = null
   private isTitle = false
   private title = ""
-  /** What the slide is called without a title; empty where it is only numbered. */
+  /** The label of the slide without a title; empty where it is only numbered. */
   private name = ""
-  /** Whether notes have begun of which nothing is written yet: most slides have empty ones. */
+  /** True if notes have begun of which nothing is written yet: most slides have empty ones. */
   private isNotesPending = false
 
   constructor(document: MarkdownDocument, kind: string, slidesMax: number) {

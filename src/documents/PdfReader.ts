@@ -168,7 +168,7 @@ const isApart = (line: TextItem, next: TextItem): boolean => {
   return distance > Math.max(line.height, next.height) * paragraphGap
 }
 
-/** Whether an upright line has text that is read from right to left. */
+/** True if an upright line has text that is read from right to left. */
 const hasRightToLeft = (line: Line): boolean =>
   line.some(({ str }) => isRightToLeft(str)) &&
   line.every(({ transform: [across = 0, up = 0] }) => across > 0 && up === 0)
@@ -179,7 +179,7 @@ const rightToLeftPart = (items: ReadonlyArray<TextItem>): number => {
   return letters.filter(isRightToLeft).length / Math.max(1, letters.length)
 }
 
-/** Whether the line is read from right to left, by the side where it ends, or else by most of the page. */
+/** True if the line is read from right to left, by the side where it ends, or else by most of the page. */
 const isReadFromRight = (cells: ReadonlyArray<Cell>, linePart: number, pagePart: number): boolean => {
   const [endsLeft, endsRight] = [cells[0], cells.at(-1)].map((cell) =>
     /^[.!?:;,\u060c\u061b\u061f\u06d4]/.test(cell?.text ?? "")

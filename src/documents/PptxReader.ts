@@ -62,7 +62,7 @@ const skippedPlaceholders: ReadonlySet<string> = new Set(["dt", "ftr", "hdr", "s
 
 class SlideShapes implements XmlHandler {
   private readonly document: MarkdownDocument
-  /** What the slide is called until its title is read; null when there is no title to write. */
+  /** The label of the slide until its title is read; null when there is no title to write. */
   private heading: string | null
   private readonly label: string
   private isLabelled = false

@@ -23,7 +23,7 @@ const heapPart = 0.75
 
 /** Limits on the reading of one document. */
 export interface ReaderLimits extends ReadingLimits {
-  /** For the process to take the bytes, and again for it to answer. */
+  /** Time for the process to take the bytes, and again for it to answer. */
   readonly seconds: number
   readonly memoryBytes: number
 }
@@ -41,7 +41,7 @@ export const boundsOf = ({ memoryBytes, seconds }: ReaderLimits): ProcessBounds 
 /** A document for the reader process. */
 export interface ReaderInput {
   readonly bytes: Stream.Stream<Uint8Array, StorageFailed>
-  /** Of the file name, in lower case and without its dot. */
+  /** The extension of the file name, in lower case and without its dot. */
   readonly extension: string
   readonly page?: PageOptions
 }
@@ -167,7 +167,7 @@ const orTooLong = (seconds: number) =>
 const probeText = "The reader works."
 const probeSeconds = 10
 
-/** Whether a reader works, as this program with its launcher. */
+/** Tells if a reader works, as this program with its launcher. */
 export const works = (program: NodeProgram, limits: ReaderLimits): Effect.Effect<boolean> =>
   readInProcess(
     program,

@@ -2,14 +2,14 @@ import { storable } from "../domain/storable.ts"
 
 /** Limits within the reader; the time and memory of its process are limited from outside. */
 export interface ReadingLimits {
-  /** Of the text, in UTF-8. */
+  /** Longest text, in UTF-8. */
   readonly textBytesMax: number
-  /** Of the document, or of the beginning of a text that is read. */
+  /** Longest document, or longest beginning of a text that is read. */
   readonly documentBytesMax: number
   readonly pagesMax: number
 }
 
-/** What may still be read of a mail: attachments, and mails attached to mails. */
+/** The parts of a mail that may still be read: attachments, and mails attached to mails. */
 export interface MailAllowance {
   attachments: number
   deep: number
@@ -19,21 +19,21 @@ export interface MailAllowance {
 export interface Reading {
   /** Without NUL and lone surrogates; its lines end in LF. Not empty. */
   readonly text: string
-  /** By the bytes, and for texts by the extension of the file name. */
+  /** The type by the bytes, and for texts by the extension of the file name. */
   readonly mediaType: string
   /** The text of the document is longer. */
   readonly truncated: boolean
-  /** Where each page or slide starts in the text, in UTF-16 code units; null for what has none. */
+  /** The offset in the text at which each page or slide starts, in UTF-16 code units; null without pages. */
   readonly pages: ReadonlyArray<number> | null
-  /** Of a web page; its text doesn't begin with it. */
+  /** The title of a web page; its text doesn't begin with it. */
   readonly title?: string
 }
 
-/** How a web page is read. */
+/** Options for reading a web page. */
 export interface PageOptions {
   /** Its address, to which links are relative. */
   readonly url: string
-  /** As declared by the server. */
+  /** The charset as the server declares it. */
   readonly charset: string | null
   readonly charactersMax: number
 }

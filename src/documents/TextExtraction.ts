@@ -43,7 +43,7 @@ export const extractionVersion = "9"
 /** Files that wait until fewer are being read. */
 const waitingMax = 1000
 
-/** Of a document; later pages are not read. */
+/** Most pages of a document; later pages are not read. */
 const pagesMax = 10_000
 
 /** An HTML page of so many bytes takes a few milliseconds; see docs/decisions/html-reader.md. */
@@ -90,7 +90,7 @@ export class TextExtraction extends Context.Service<
     ) => Effect.Effect<ExtractionFailed | null>
     /** Reads a page: a short one without a process, and any other like a file. */
     readonly page: (page: FetchedPage) => Effect.Effect<ExtractedPage, ExtractionFailed | ExtractionBusy>
-    /** What the confinement of the reader processes lacks, each with the remedy. */
+    /** The lacks of the confinement of the reader processes, each with the remedy. */
     readonly unconfined: Effect.Effect<ReadonlyArray<string>>
     readonly version: string
   }

@@ -29,7 +29,7 @@ const kinds: ReadonlyArray<readonly [pattern: RegExp, kind: CellKind]> = [
 export const cellKindOf = (text: string): CellKind =>
   kinds.find(([pattern]) => pattern.test(text))?.[1] ?? "N"
 
-/** Whether the text has letters that are read from right to left. */
+/** True if the text has letters that are read from right to left. */
 export const isRightToLeft = (text: string): boolean =>
   /[\u0590-\u065f\u066d-\u06ef\u06fa-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/.test(text)
 

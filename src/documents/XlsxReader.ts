@@ -176,7 +176,7 @@ const readSharedStrings = async (archive: Archive, part: string | null): Promise
 
 const stylesMax = 100_000
 
-/** What the numbers in cells of each style are. */
+/** Reads the formats of the numbers in cells of each style. */
 const readCellFormats = async (
   archive: Archive,
   part: string | null
@@ -201,7 +201,7 @@ const readCellFormats = async (
   return formats
 }
 
-/** What a number in a cell is shown as. */
+/** The format in which a number in a cell is shown. */
 type NumberFormat = "number" | "date" | "time" | "dateTime" | "percent"
 
 const builtIn: ReadonlyMap<number, NumberFormat> = new Map([
