@@ -21,7 +21,7 @@ export interface ReadMessages {
   readonly request: ResponseRequest
   readonly demands: Demands
   readonly view: MessagesView
-  /** For each entry of the input, where it comes from. */
+  /** The origin of each entry of the input. */
   readonly places: ReadonlyArray<Pick<Placed, "path" | "parts">>
   /** The paths of what nothing is made of, and that a caller would miss. */
   readonly unused: ReadonlyArray<string>
@@ -73,7 +73,7 @@ const instructionsOf = ({ system }: MessagesBody): string | null => {
 const lowBudgetMax = 4_096
 const mediumBudgetMax = 16_384
 
-/** What stands for a model's default where it is absent. */
+/** Returns the effort of a request; null stands for the model's default. */
 const effortOf = ({ output_config: config, thinking }: MessagesBody): ReasoningEffort | null => {
   if (thinking?.type === "disabled") return "none"
   const effort = reasoningEfforts.find((known) => known === config?.effort)

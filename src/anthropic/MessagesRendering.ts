@@ -18,11 +18,11 @@ import { makeSealedEvents, type Seal, type SealedReasoning, sealedOutput } from 
  * the service's own tools do, only the texts that are written before, between and after them are shown.
  */
 
-/** What of a request its answer depends on. */
+/** The parts of a request on which its answer depends. */
 export interface MessagesView {
   /**
-   * What is shown of what the model thought: its text; only that it thought; or, where the request doesn't
-   * ask for it, nothing.
+   * The shown part of the model's reasoning: its text; only its existence; or, where the request doesn't ask
+   * for it, nothing.
    */
   readonly thinking: "summarized" | "omitted" | null
   /** null where `thinking` is. */
@@ -138,7 +138,7 @@ const isWritten = (delta: BlockDelta): boolean => Object.values(delta).every((va
 const jsonOf = (args: string, input: unknown, sent: number): string =>
   sent > 0 || Option.isSome(decodeInput(args)) ? args.slice(sent) : JSON.stringify(input)
 
-/** What is left of a block, of whose text `sent` characters were sent. */
+/** The rest of a block, of whose text `sent` characters were sent. */
 const restOf = (block: ContentBlock, item: OutputItem, sent: number): ReadonlyArray<BlockDelta> => {
   switch (block.type) {
     case "text":

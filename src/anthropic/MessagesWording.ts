@@ -2,7 +2,7 @@ import type { ErrorBody } from "../api/ErrorEnvelope.ts"
 import type { Expected } from "../api/Failure.ts"
 import type { ReadMessages } from "./MessagesReading.ts"
 
-/** What the core calls by other names. */
+/** Fields that the core calls by other names. */
 const names: ReadonlyMap<string, string> = new Map([
   ["input", "messages"],
   ["instructions", "system"],

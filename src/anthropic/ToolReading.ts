@@ -15,12 +15,12 @@ interface ReadTools {
   readonly unused: ReadonlyArray<string>
 }
 
-/** What becomes of one of the tools. */
+/** One tool as it was read. */
 interface ReadTool {
   readonly name: string | null
-  /** What the client runs. */
+  /** The tool for the client to run. */
   readonly spec: ToolSpec | null
-  /** What the service runs. */
+  /** The tool for the service to run. */
   readonly own: ToolName | null
   readonly maxUses: number | null
   readonly unused: ReadonlyArray<string>
@@ -34,7 +34,7 @@ const ownNameOf = ({ type }: DefinedTool): ToolName | null => {
   return /^web_fetch_\d+$/.test(type) ? "web_fetch" : null
 }
 
-/** What the service's own tools can't be bounded by. */
+/** Bounds that the service's own tools can't have. */
 const bounds = ["allowed_domains", "blocked_domains", "user_location"] as const
 
 const toolOf = (tool: Tool, index: number): ReadTool => {
