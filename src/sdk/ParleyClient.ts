@@ -5,8 +5,8 @@ import { Api } from "../api/Api.ts"
 import { ResponseObject as ResponseSchema } from "../api/ResponseObject.ts"
 
 /**
- * What other programs import as `parley/api`: the contract of the service, its types, and a client that is
- * derived from it.
+ * The module that other programs import as `parley/api`: the contract of the service, its types, and a client
+ * that is derived from it.
  */
 
 export { Api, apiVersion } from "../api/Api.ts"
@@ -19,7 +19,7 @@ export { ResponseEvent } from "../api/ResponseEvent.ts"
 export const ResponseObject = ResponseSchema
 export type ResponseObject = typeof ResponseObject.Type
 
-/** Where the service is, and the key of the user on whose behalf requests are sent. */
+/** The address of the service, and the key of the user on whose behalf requests are sent. */
 export interface ParleyOptions {
   /** Without `/v1`, such as `http://127.0.0.1:3000`. */
   readonly url: string
