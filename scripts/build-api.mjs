@@ -6,7 +6,7 @@ import { isStamped, replace, stampOf, writeStamp } from "./output.mjs"
 
 const directory = join(root, "dist", "api")
 
-/** What the typed client is made of. */
+/** The sources of the typed client. */
 const sources = ["src/sdk", "src/api", "src/domain", "package-lock.json", "scripts/build-api.mjs"]
 
 const script = async () => {

@@ -9,7 +9,7 @@ import { isStamped, removeOldParts, replace, stampOf, writeStamp } from "./outpu
 
 const directory = join(root, "dist", "app")
 
-/** What the web application is made of: with the contracts that it shares with the service. */
+/** The sources of the web application, with the contracts that it shares with the service. */
 const sources = [
   "src/console",
   "src/admin",

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { root } from "./node24.mjs"
 
-/** What a build id may be made of: it stands in a header, in a label of a metric and in a line for people. */
+/** The characters of a build id: it stands in a header, in a label of a metric and in a line for people. */
 const pattern = /^[\w.+-]{1,64}$/
 
 const describe = ["describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]

@@ -7,7 +7,7 @@ import { isStamped, removeOldParts, replace, stampOf, writeStamp } from "./outpu
 
 const directory = join(root, "dist")
 
-/** What the bundle is made of. */
+/** The sources of the bundle. */
 const sources = [
   "src",
   "migrations",

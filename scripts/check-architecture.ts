@@ -8,7 +8,7 @@ import { type Source, sourceOf, type Violation } from "./architecture/Source.ts"
 import { checkSplinters } from "./architecture/Splinters.ts"
 import { checkWords } from "./architecture/Words.ts"
 
-/** What oxlint.config.ts can't say; the arrows between rooms stand there. */
+/** The rules that oxlint.config.ts can't have; the arrows between rooms stand there. */
 
 const directories = ["src", "migrations", "scripts", "test"]
 

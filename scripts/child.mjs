@@ -27,7 +27,7 @@ export const run = (command, args, options = {}) =>
     child.once("exit", (code, signal) => settle(resolve)({ code, signal }))
   })
 
-/** Whether a command ended well. */
+/** True if a command ended well. */
 export const succeeded = ({ code }) => code === 0
 
 /** Ends this process as the command ended. */

@@ -8,7 +8,7 @@ export const countsVariable = "TEST_COUNTS_FILE"
 export const closing = ({ failed, failures, passed }) =>
   [...failures, `Tests: ${passed} passed, ${failed} failed`].join("\n")
 
-/** What the reporter wrote; nothing passed and nothing failed when the run didn't get that far. */
+/** Reads the counts of the reporter; nothing passed and nothing failed when the run didn't get that far. */
 export const readCounts = (path) => {
   try {
     return JSON.parse(readFileSync(path, "utf8"))
@@ -20,7 +20,8 @@ export const readCounts = (path) => {
 const failureLinesMax = 12
 
 /**
- * What failed and why, for the end of a long run: `Failed: ` and the place, below it the start of the error.
+ * One failure and its reason, for the end of a long run: `Failed: ` and the place, below it the start of the
+ * error.
  */
 const failure = (place, error) => {
   const text = stripVTControlCharacters(String(error?.stack ?? error?.message ?? error))

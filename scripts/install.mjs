@@ -14,8 +14,9 @@ const packagesOf = (path) => {
 }
 
 /**
- * Of the optional packages those count that are made for this platform. Others may rightly be missing: those
- * that come with a package for another platform, and those that ask for a certain C library.
+ * True for a package that must be installed here; an optional one must if it is made for this platform.
+ * Others may rightly be missing: those that come with a package for another platform, and those that ask for
+ * a certain C library.
  */
 const isWanted = (entry, dev) => {
   if (entry.dev === true && !dev) return false

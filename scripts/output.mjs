@@ -3,7 +3,9 @@ import { readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync 
 import { basename, dirname, join, relative } from "node:path"
 import { root } from "./node24.mjs"
 
-/** What runs from an older build, a service or a page, loads some of its parts late: they stay that long. */
+/**
+ * The days for which parts of an older build stay: a running service or page loads some of its parts late.
+ */
 const oldPartDaysMax = 7
 
 const filesIn = (path) =>
@@ -14,8 +16,8 @@ const filesIn = (path) =>
     : [path]
 
 /**
- * What a build is made of: a hash of the sources, which are paths relative to the project, without those
- * below `except`.
+ * The stamp of a build: a hash of the sources, which are paths relative to the project, without those below
+ * `except`.
  */
 export const stampOf = (sources, except = []) => {
   const hash = createHash("sha256")
@@ -29,7 +31,7 @@ export const stampOf = (sources, except = []) => {
 
 const stampPath = (directory) => join(directory, ".stamp")
 
-/** Whether the directory holds the build that has this stamp. */
+/** True if the directory holds the build that has this stamp. */
 export const isStamped = (directory, stamp) => {
   try {
     return readFileSync(stampPath(directory), "utf8") === stamp

@@ -15,7 +15,7 @@ const failure = { code: 1, signal: null }
 
 const inProject = (args, options) => runNode(args, { cwd: root, ...options })
 
-/** Those that every change needs while it is made; or those that are named, of any project. */
+/** Runs the tests that every change needs while it is made; or those that are named, of any project. */
 const test = (args) => runTests(args.length === 0 ? ["--project=node"] : args)
 
 /** Settings of a service that is run from the same shell: no test may depend on them. */

@@ -17,7 +17,7 @@ import { run, succeeded, Trouble } from "./child.mjs"
 import { npm } from "./install.mjs"
 import { findNode, root, serviceFlags } from "./node24.mjs"
 
-/** What the command line is called by, wherever the directory stands. */
+/** The launcher of the command line, wherever the directory stands. */
 const launcher = `#!/bin/sh
 directory=$(dirname "$(readlink -f "$0")")
 exec "$directory/node" "$directory/../dist/parley.js" "$@"

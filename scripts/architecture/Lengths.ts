@@ -12,8 +12,8 @@ import {
 /** With all that is inside of it. */
 export const functionLinesMax = 70
 /**
- * For the generator of a layer, or of an exported `make…` that a layer uses: the methods of a service stand
- * side by side in it.
+ * Bounds the generator of a layer, or of an exported `make…` that a layer uses: the methods of a service
+ * stand side by side in it.
  */
 export const layerLinesMax = 120
 
@@ -21,13 +21,13 @@ const isLayerCall = (node: SyntaxNode): boolean =>
   node.type === "CallExpression" &&
   /^(Layer\.\w+|HttpApiBuilder\.group)$/.test(memberName(node["callee"]) ?? "")
 
-/** Whether it is an argument of `Layer.effect` or the like, as it is or within `Effect.gen`. */
+/** True for an argument of `Layer.effect` or the like, as it is or within `Effect.gen`. */
 const makesLayer = (ancestors: ReadonlyArray<SyntaxNode>): boolean => {
   const around = ancestors.find((node) => node.type !== "CallExpression" || isLayerCall(node))
   return around !== undefined && isLayerCall(around)
 }
 
-/** Whether it is the generator of an exported `make…`, which builds one part of a service. */
+/** True for the generator of an exported `make…`, which builds one part of a service. */
 const buildsPart = (node: SyntaxNode, ancestors: ReadonlyArray<SyntaxNode>): boolean => {
   const around = ancestors.findIndex(({ type }) => type !== "CallExpression" && type !== "MemberExpression")
   return (

@@ -21,7 +21,7 @@ const isModuleState = (node: SyntaxNode, ancestors: ReadonlyArray<SyntaxNode>): 
 const browserDirectory = "src/console/app/"
 
 /**
- * What the browser runs. The bundle of the service holds none of it, so that these packages are no
+ * Packages of the browser's part. The bundle of the service holds none of them, so that they are no
  * dependencies.
  */
 const browserPackages = [
@@ -58,7 +58,10 @@ const isAllowedPackage = (path: string, module: string): boolean => {
   )
 }
 
-/** What the browser's part takes from outside of it: contracts, which run in a browser as well. */
+/**
+ * True for a module that the browser's part may import from outside of it: contracts, which run in a browser
+ * as well.
+ */
 const isContract = (path: string): boolean =>
   /^src\/(domain|api)\//.test(path) ||
   /^src\/admin\/(\w+(Api|Bodies)|Access)\.ts$/.test(path) ||

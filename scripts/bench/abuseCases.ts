@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto"
 import { directive } from "./directive.ts"
 
-/** What one user may send to take the processor from others. */
+/** Requests that one user may send to take the processor from others. */
 
-/** What the abusive user has on the service before the load begins. */
+/** The objects that the abusive user has on the service before the load begins. */
 export interface Belongings {
   readonly conversation: string
   readonly items: ReadonlyArray<string>

@@ -68,7 +68,7 @@ const socket = (one: AbuseCase, has: Belongings): Promise<void> =>
 const load = async (one: AbuseCase, has: Belongings): Promise<void> => {
   for (const isAsked = () => current === one; isAsked();) {
     await (one.way === "socket" ? socket(one, has) : post(one, has))
-    // What is refused at once must not become a flood.
+    // Immediate refusals must not become a flood.
     await sleep(1)
   }
 }

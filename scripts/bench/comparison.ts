@@ -20,7 +20,7 @@ export interface Comparison {
   readonly scale: Scale
   readonly runs: number
   readonly only: ReadonlyArray<string>
-  /** How long each run waits at most for other work to end. If it doesn't wait, it isn't repeated either. */
+  /** The longest wait of each run for other work to end. A run that doesn't wait isn't repeated either. */
   readonly waitSeconds: number
 }
 

@@ -1,6 +1,6 @@
 /**
- * How one request tells the mock model server what to do: a directive inside the prompt, because the prompt
- * is the one thing that every service hands through unchanged.
+ * Tells the mock model server what to do for one request: a directive inside the prompt, because the prompt
+ * is the one thing that every service passes on unchanged.
  */
 export interface Directive {
   /** Deltas in the answer. */

@@ -2,7 +2,7 @@ import * as net from "node:net"
 import { StreamCheck } from "./streamCheck.ts"
 import type { Tally } from "./tally.ts"
 
-/** What each request of a load is, and how its answer must look. */
+/** The requests of a load, and the form of their answers. */
 export interface Load {
   readonly port: number
   readonly request: string
@@ -31,7 +31,7 @@ export class Exchange {
   /** In lower case; empty until all of it is there. */
   private head = ""
   private contentLength: number | null = null
-  /** What was received and not yet taken, as latin1. */
+  /** Received text that is not yet taken, as latin1. */
   private pending = ""
   private body = ""
   private lastDeltaAt: number | null = null

@@ -5,7 +5,7 @@ import { note } from "./rig.ts"
 import type { Meters, Server } from "./server.ts"
 import { median } from "./statistics.ts"
 
-/** What is measured, and how. One experiment is one load on one server and yields one or two figures. */
+/** The experiments. One experiment is one load on one server and yields one or two figures. */
 
 export interface Figure {
   readonly id: string
@@ -18,8 +18,7 @@ export interface Figure {
 }
 
 /**
- * What one experiment measured once. The database's part is reported beside the server's own, never added to
- * it.
+ * The result of one experiment. The database's part is reported beside the server's own, never added to it.
  */
 export interface Measured {
   readonly value: number
@@ -76,7 +75,7 @@ export interface Experiment {
 const gapMs = 50
 const rampSecondsMax = 20
 const settleMs = 200
-/** For a server to notice that many clients have gone, and to clear up after them. */
+/** Time for a server to notice that many clients have gone, and to clear up after them. */
 const closeMs = 1500
 
 const spent = (before: Meters, after: Meters, units: number): Measured => ({
@@ -123,7 +122,7 @@ const perAnswer =
     await sleep(settleMs)
     const before = server.meters()
     await loader.run(load, connections, total)
-    // What a server puts off until after the answer is part of the price.
+    // Work that a server puts off until after the answer is part of the price.
     await sleep(settleMs)
     return [spent(before, server.meters(), total)]
   }

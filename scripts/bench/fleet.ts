@@ -122,7 +122,7 @@ export class Fleet {
     await Promise.all([...this.running].map((started) => this.stop(started)))
   }
 
-  /** What the benchmark and everything that it started has spent so far. */
+  /** Processor time of the benchmark and everything that it started so far. */
   cpuSeconds(): number {
     const own = cpuSeconds(process.pid) + this.endedCpuSeconds
     return [...this.running].map(spentBy).reduce((sum, one) => sum + one, own)

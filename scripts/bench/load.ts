@@ -29,7 +29,7 @@ export const loadOf = (
 
 /** The load generator. It is a part of the benchmark's process, which does nothing else while a load runs. */
 export class Loader {
-  /** What came in since the last command. */
+  /** Counts since the last command. */
   tally = new Tally()
   private exchanges: Array<Exchange> = []
 
@@ -61,7 +61,7 @@ export class Loader {
     return this.finish(Array.from({ length: pendingMax }, work))
   }
 
-  /** What came since the last command, and how many streams are open. */
+  /** Counts since the last command, and the number of open streams. */
   mark(): Counts & { readonly open: number } {
     const counts = this.tally.counts()
     this.tally = new Tally()

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs"
 
-/** What Linux tells about processes: processor time, memory, children, limits. */
+/** Facts of Linux about processes: processor time, memory, children, limits. */
 
 const ticksPerSecond = 100
 
@@ -60,7 +60,7 @@ export const descendants = (root: number): ReadonlyArray<number> => {
   return found
 }
 
-/** How many files a process may hold open; Node raises its own bound to the hard one when it starts. */
+/** Most files that a process may hold open; Node raises its own bound to the hard one when it starts. */
 export const openFilesMax = (): number => {
   const hard = /Max open files\s+\S+\s+(\S+)/.exec(read("/proc/self/limits"))?.[1]
   return hard === undefined || hard === "unlimited" ? Number.POSITIVE_INFINITY : Number(hard)

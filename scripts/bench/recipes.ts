@@ -45,7 +45,7 @@ export const parleyRecipe = ({ directory, entry, upstreamPort }: Rig, profile?: 
   }
 }
 
-/** What changes for a process that uses the PostgreSQL whose Unix socket is there. */
+/** Environment of a process that uses the PostgreSQL whose Unix socket is there. */
 export const onDatabase = (sockets: string, dataDirectory: string): Recipe["environment"] => ({
   PARLEY_DATA_DIR: dataDirectory,
   DATABASE_URL: `postgres://parley@localhost/postgres?host=${encodeURIComponent(sockets)}`,

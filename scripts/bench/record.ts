@@ -5,7 +5,7 @@ import type { Result } from "./report.ts"
 /** Ratios by figures: times of one machine say nothing on another. */
 export type Ratios = Readonly<Record<string, number>>
 
-/** How many times the recorded ratio a ratio may be. */
+/** The factor by which a ratio may exceed the recorded one. */
 export const worseningMax = 1.4
 
 const digits = 3
@@ -22,7 +22,7 @@ const FiguresOfRecord = Schema.fromJsonString(Schema.Record(Schema.String, Posit
 export const readFiguresOfRecord = (file: string): Ratios =>
   Schema.decodeSync(FiguresOfRecord)(readFileSync(file, "utf8"))
 
-/** What was measured, in the digits of the record; NaN for a figure that failed. */
+/** Measured ratios in the digits of the record; NaN for a figure that failed. */
 export const ratiosOf = (results: ReadonlyArray<Result>): Ratios =>
   Object.fromEntries(
     results

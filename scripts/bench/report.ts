@@ -13,7 +13,7 @@ export interface Samples {
   readonly failure: string | null
 }
 
-/** How two servers compare by one figure. */
+/** The comparison of two servers by one figure. */
 export interface Result extends Figure {
   readonly measured: number
   readonly reference: number

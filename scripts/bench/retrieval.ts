@@ -36,7 +36,7 @@ const fileCharacters = Number(values["file-characters"])
 const questions = Number(values.questions)
 const smallProjectChunks = 1_000
 const hitsWanted = 20
-/** Of questions that cost more than others, a part of the number is enough. */
+/** Costly questions need only a part of the number. */
 const costlyQuestionShare = 10
 const misspelledWords = 24
 const longQuestionCharacters = 9_900

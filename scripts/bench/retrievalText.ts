@@ -14,11 +14,11 @@ const heapsExponent = 0.55
 /** Words that were said are said again, the more often they were; so many of the last ones are remembered. */
 const rememberedWordsMax = 4_000_000
 
-/** What a passage is about, it says again: so many words are one of the last ones. */
+/** A passage repeats its subject: so many words are one of the last ones. */
 const recentShare = 0.4
 const recentWordsMax = 60
 
-/** Of the characters that Chinese texts use. */
+/** The characters of Chinese texts. */
 const [firstIdeograph, ideographs] = [0x4e00, 2_000]
 
 const consonants = "bcdfghklmnprstvz"

@@ -7,8 +7,8 @@ import { Fleet } from "./fleet.ts"
 import { Loader } from "./load.ts"
 
 /**
- * What every comparison needs around the servers: the mock model server, the load generator, and processes
- * that end with it.
+ * Runs the surroundings of every comparison: the mock model server, the load generator, and processes that
+ * end with it.
  */
 export interface Rig {
   readonly fleet: Fleet
@@ -16,7 +16,7 @@ export interface Rig {
   readonly upstreamPort: number
   /** The program of the service. */
   readonly entry: string
-  /** For the data of the run. */
+  /** The directory for the data of the run. */
   readonly directory: string
 }
 

@@ -14,7 +14,8 @@ import { type ScaleSample, scaleTable } from "./scaleReport.ts"
 import { Server } from "./server.ts"
 
 /**
- * What 1, 2 and 4 processes of the service answer on one PostgreSQL, behind a balancer, all on this machine.
+ * Measures the answers of 1, 2 and 4 processes of the service on one PostgreSQL, behind a balancer, all on
+ * this machine.
  *
  *     npm run bench -- scale [--quick] [--out FILE]
  */
@@ -36,9 +37,9 @@ const quietSecondsMax = 2
 const connections = 32
 const warmUpAnswers = 3_000
 const paceAnswers = 600
-/** For what the service puts off until after an answer. */
+/** Time for the work that the service puts off until after an answer. */
 const settleMs = 500
-/** As many as one process has by default, and the one that counts. */
+/** The connections that one process has by default, and the one that counts. */
 const databaseConnections = 10 * processesMax + 1
 
 interface Bench extends Rig {
@@ -134,7 +135,7 @@ const sample = async (bench: Bench, load: Load, processes: number): Promise<Scal
 /** A connection that is idle reports what it wrote ten seconds later. */
 const statisticsSeconds = 11
 
-/** What an answer writes, over the whole run: each one is a turn. */
+/** Reports the rows that an answer writes, over the whole run: each one is a turn. */
 const sayRows = async ({ client }: Bench): Promise<void> => {
   await sleep(statisticsSeconds * 1000)
   const rows = await client.query<{ name: string; inserted: number; updated: number; deleted: number }>(

@@ -43,7 +43,7 @@ const processBusyMin = 0.85
 /** Above that share of all processors, the machine can't do more. */
 const machineBusyMin = 0.85
 
-/** What keeps the line from more answers per second. */
+/** The limit that keeps the line from more answers per second. */
 export const limitOf = (line: ScaleLine, processors: number): string => {
   const busy = medianOf(line, machineBusy) + medianOf(line, ({ others }) => others)
   if (busy >= machineBusyMin * processors) return "the processors of the machine"

@@ -8,12 +8,12 @@ import { cpuSeconds, cpuSecondsBelow, residentKibibytes } from "./procfs.ts"
 const readySecondsMax = 60
 const readyPollMs = 4
 
-/** How a server is started. */
+/** The way to start a server. */
 export interface Recipe {
   readonly name: string
   readonly args: ReadonlyArray<string>
   readonly environment: Readonly<Record<string, string>>
-  /** What changes for a cold start beside the running server: it uses the database of that one. */
+  /** Environment of a cold start beside the running server: it uses the database of that one. */
   readonly coldEnvironment?: () => Promise<Readonly<Record<string, string>>>
   readonly key: string | null
 }

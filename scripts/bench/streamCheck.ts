@@ -8,7 +8,7 @@ const deltaType = "response.output_text.delta"
 const terminalTypes = new Set(["response.completed", "response.failed", "response.incomplete", "error"])
 
 /**
- * Whether an event stream is what the contract says: `response.created` first, numbers from 0 without a gap,
+ * Checks an event stream against the contract: `response.created` first, numbers from 0 without a gap,
  * exactly one terminal event, last, and as many deltas as were asked for. It searches the text of each frame:
  * to parse it would take a quarter more of the load generator's processor time.
  */

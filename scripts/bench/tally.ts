@@ -2,7 +2,7 @@ import { quantile } from "./statistics.ts"
 
 const reasonsMax = 8
 
-/** What came in. */
+/** Counts of a load. */
 export interface Counts {
   readonly whole: number
   /** Deltas of all streams. */
