@@ -1,7 +1,15 @@
 import { networkInterfaces } from "node:os"
 import { Effect, Redacted } from "effect"
 import { HttpServer } from "effect/http"
-import { firstAccount, firstKeyNotice, reachable, urlOf, setUpUrl, type StartupKey, startupNotice } from "./admin/Startup.ts"
+import {
+  firstAccount,
+  firstKeyNotice,
+  reachable,
+  urlOf,
+  setUpUrl,
+  type StartupKey,
+  startupNotice
+} from "./admin/Startup.ts"
 import type { FirstAccount } from "./auth/Onboarding.ts"
 import { databaseElsewhere } from "./postgres/DataDisk.ts"
 import { Router } from "./routing/Router.ts"

@@ -81,6 +81,4 @@ export const moveCommand = command(
         )
       })
     )
-).pipe(
-  Command.withExamples([{ command: "parley file move" }, { command: "parley file move --erase-old" }])
-)
+).pipe(Command.withExamples([{ command: "parley file move" }, { command: "parley file move --erase-old" }]))

@@ -5,6 +5,4 @@ import { Retrieval } from "./Retrieval.ts"
 import { jobsTable } from "./vectors/EmbeddingJobs.ts"
 
 /** The index of projects' files, and its search. */
-export const RetrievalLayer = Retrieval.layer.pipe(
-  Layer.provide(layerReleasing(unlockAllJobs([jobsTable])))
-)
+export const RetrievalLayer = Retrieval.layer.pipe(Layer.provide(layerReleasing(unlockAllJobs([jobsTable]))))
