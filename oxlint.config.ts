@@ -12,23 +12,43 @@ const serviceRooms = [
   "tools"
 ]
 
-const belowServices = ["domain", "settings", "telemetry", "sql", "documents", "audit", "confinement"]
-const belowHttp = [...belowServices, "api", "postgres", ...serviceRooms, "backup", "responses", "erasure"]
+const belowServices = [
+  "runtime",
+  "domain",
+  "settings",
+  "telemetry",
+  "sql",
+  "documents",
+  "audit",
+  "confinement"
+]
+const belowHttp = [
+  ...belowServices,
+  "api",
+  "postgres",
+  ...serviceRooms,
+  "backup",
+  "schemas",
+  "responses",
+  "embeddings",
+  "erasure"
+]
 
 /** The rooms that each room may import besides itself. App are the files of src itself. */
 const arrows: Readonly<Record<string, ReadonlyArray<string>>> = {
-  domain: [],
-  settings: ["domain"],
-  telemetry: ["domain", "settings"],
-  api: ["domain"],
+  runtime: [],
+  domain: ["runtime"],
+  settings: ["runtime", "domain"],
+  telemetry: ["runtime", "domain", "settings"],
+  api: ["runtime", "domain"],
   // What other programs import as parley/api.
   sdk: ["domain", "api"],
   migrations: [],
-  postgres: ["domain", "settings", "telemetry"],
-  sql: ["domain", "settings", "telemetry", "postgres", "migrations"],
+  postgres: ["runtime", "domain", "settings", "telemetry"],
+  sql: ["runtime", "domain", "settings", "telemetry", "postgres", "migrations"],
   confinement: [],
-  documents: ["domain", "settings", "telemetry", "confinement"],
-  audit: ["domain", "settings", "telemetry", "sql"],
+  documents: ["runtime", "domain", "settings", "telemetry", "confinement"],
+  audit: ["runtime", "domain", "settings", "telemetry", "sql"],
   ...Object.fromEntries(serviceRooms.map((room) => [room, belowServices])),
   // An account belongs to an organization, whose plan and license bound it.
   auth: [...belowServices, "plans"],
@@ -36,7 +56,11 @@ const arrows: Readonly<Record<string, ReadonlyArray<string>>> = {
   projects: [...belowServices, "retrieval"],
   // A candidate is a model of a provider.
   routing: [...belowServices, "providers"],
-  responses: [...belowServices, "api", ...serviceRooms],
+  // The JSON Schemas and grammars of clients, checked in a process of their own.
+  schemas: ["runtime", "domain", "settings", "telemetry", "confinement"],
+  responses: [...belowServices, "api", ...serviceRooms, "schemas"],
+  // Vectors of texts for clients.
+  embeddings: [...belowServices, "api", ...serviceRooms],
   // Deletion and export reach into every room that keeps something of a user.
   erasure: [...belowServices, "plans", "auth", "usage", "conversations", "files", "projects"],
   // Its archives hold what the store of files holds.
@@ -60,11 +84,6 @@ const places: ReadonlyArray<{ readonly name: string; readonly room: string; read
   [
     { name: "tools/egress", room: "tools", files: ["src/tools/Egress.ts", "src/tools/egress/**"] },
     { name: "retrieval/vectors", room: "retrieval", files: ["src/retrieval/vectors/**"] },
-    {
-      name: "responses/JsonSchemas",
-      room: "responses",
-      files: ["src/responses/JsonSchemas.ts", "src/responses/schemas/**"]
-    },
     { name: "plans/Policy", room: "plans", files: ["src/plans/Policy.ts"] },
     { name: "api/anthropic", room: "api", files: ["src/api/anthropic/**"] },
     // A hash for each request: Effect's digest would make every encoder an effect.
@@ -140,7 +159,7 @@ const confined: ReadonlyArray<Confined> = [
       "documents",
       "backup",
       "tools/egress",
-      "responses/JsonSchemas",
+      "schemas",
       "providers/PromptCacheKey",
       "http/Server, http/BodyText, http/FrameOutput and http/Metrics",
       "App"
@@ -150,7 +169,7 @@ const confined: ReadonlyArray<Confined> = [
   {
     module: "/Account\\.ts$",
     names: "^CurrentUser$",
-    in: ["api", "responses", "http", "admin", "jobs", "console", "openai", "anthropic"]
+    in: ["api", "responses", "embeddings", "http", "admin", "jobs", "console", "openai", "anthropic"]
   },
   // A search demands the proof of a membership.
   { module: "/Project\\.ts$", names: "^proveMembership$", in: ["plans/Policy"] }

@@ -27,8 +27,8 @@ const programs = {
   parley: "src/cli/main.ts",
   // The process that reads a document, which src/documents starts.
   extract: "src/documents/child.ts",
-  // The process that has the schemas of clients, which src/responses/JsonSchemas.ts starts.
-  schemas: "src/responses/schemas/child.ts"
+  // The process that has the schemas of clients, which src/schemas/JsonSchemas.ts starts.
+  schemas: "src/schemas/child.ts"
 }
 
 /** src/documents/Charset.ts reads it when it is needed. */

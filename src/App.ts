@@ -3,6 +3,7 @@ import { Layer } from "effect"
 import { OperationsLayer, StartLayer } from "./admin/OperationsLayer.ts"
 import { AuthLayer } from "./auth/AuthLayer.ts"
 import { ConversationsLayer } from "./conversations/ConversationsLayer.ts"
+import { TextEmbeddings } from "./embeddings/TextEmbeddings.ts"
 import { FileStoreLayer } from "./files/FileStoreLayer.ts"
 import { HttpLayer } from "./HttpLayer.ts"
 import { ProjectsLayer } from "./projects/ProjectsLayer.ts"
@@ -15,7 +16,7 @@ import { UsageLayer } from "./usage/UsageLayer.ts"
 
 /** The service on any models, database and store of files. */
 export const ServiceLayer = HttpLayer.pipe(
-  Layer.provide(ResponsesLayer),
+  Layer.provide([ResponsesLayer, TextEmbeddings.layer]),
   Layer.provideMerge(OperationsLayer),
   Layer.provideMerge([ToolsLayer, ProjectsLayer]),
   Layer.provideMerge(RetrievalLayer)

@@ -127,7 +127,7 @@ export const LimitsBody = Schema.Struct({ email: Schema.String, daily: Window, m
 const KeyWindowBody = Schema.Struct(Struct.renameKeys(KeyWindow.fields, wireNames))
 
 /** The limits of a key within those of its user; null without the limit. */
-export const KeyLimitsBody = Schema.Struct({
+const KeyLimitsBody = Schema.Struct({
   daily: Schema.NullOr(KeyWindowBody),
   monthly: Schema.NullOr(KeyWindowBody),
   requests_per_minute: Schema.NullOr(Schema.Int)

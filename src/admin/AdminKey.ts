@@ -16,7 +16,7 @@ const othersBits = 0o077
  * The file of the operator's key can't be used. `message` is for the operator: which file, why, and what to
  * do.
  */
-export class AdminKeyUnusable extends Schema.TaggedError<AdminKeyUnusable>()("AdminKeyUnusable", {
+class AdminKeyUnusable extends Schema.TaggedError<AdminKeyUnusable>()("AdminKeyUnusable", {
   message: Schema.String
 }) {}
 

@@ -3,12 +3,12 @@ import { Accounts } from "../auth/Accounts.ts"
 import { Backups } from "../backup/Backups.ts"
 import type { LastBackup } from "../backup/LastBackup.ts"
 import { Conversations } from "../conversations/Conversations.ts"
-import { failureReason } from "../domain/failureReason.ts"
 import { type License, Plans } from "../domain/Plan.ts"
 import { StoreHealth, type StoreReport } from "../files/StoreHealth.ts"
 import { InstalledLicense, notInForceText, stateOf } from "../plans/License.ts"
 import { databaseElsewhere, diskProblem } from "../postgres/DataDisk.ts"
 import { Retrieval } from "../retrieval/Retrieval.ts"
+import { failureReason } from "../runtime/failureReason.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { Database, reasonOf } from "../sql/Database.ts"
 import { newestKnown } from "../sql/Migrations.ts"
@@ -62,7 +62,7 @@ export const backupOutcome = (
 }
 
 /** Checks that there is a good backup that is not too old. */
-export const backupCheck = Effect.gen(function* () {
+const backupCheck = Effect.gen(function* () {
   const { failure, last, ...schedule } = yield* Backups
   return backupOutcome(yield* last, schedule, yield* failure, yield* DateTime.now)
 })

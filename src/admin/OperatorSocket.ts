@@ -1,6 +1,6 @@
 import { Effect, FileSystem, Option, Path } from "effect"
 import { SecureRandom } from "effect/crypto"
-import { failureReason } from "../domain/failureReason.ts"
+import { failureReason } from "../runtime/failureReason.ts"
 
 /**
  * The Unix socket of the data directory at which a service answers the command line of the same machine. Who

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import type { DatabaseUnavailable } from "../domain/Errors.ts"
-import { failureReason } from "../domain/failureReason.ts"
+import { failureReason } from "../runtime/failureReason.ts"
 import type { Check } from "./AdminBodies.ts"
 
 /** The outcome of a check: what was found and, unless all is well, what to do. */

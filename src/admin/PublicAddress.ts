@@ -1,6 +1,6 @@
 import { Effect, Predicate } from "effect"
 import type { HttpClientError } from "effect/http"
-import { failureReason } from "../domain/failureReason.ts"
+import { failureReason } from "../runtime/failureReason.ts"
 import { AppConfig, type Settings } from "../settings/AppConfig.ts"
 import { type NoAnswer, statusOf, type StreamSeen, watchStream } from "./HttpProbe.ts"
 import { failed, named, ok, type Outcome, warning } from "./Outcome.ts"

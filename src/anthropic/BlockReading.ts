@@ -9,7 +9,7 @@ import type {
 } from "../api/anthropic/ContentBlocks.ts"
 import type { Message } from "../api/anthropic/MessagesBody.ts"
 import type { UserSealing } from "../openai/Sealing.ts"
-import type { RequestEntry, RequestPart } from "../responses/ResponseRequest.ts"
+import type { RequestEntry, RequestPart } from "../responses/prompt/ResponseRequest.ts"
 
 /** From the blocks of messages to the entries of an input. */
 

@@ -10,7 +10,7 @@ import {
 } from "../domain/ModelCall.ts"
 import { given, namedModel } from "../openai/RequestReading.ts"
 import { sealingOnce, type UserSealing } from "../openai/Sealing.ts"
-import type { Demands, ResponseRequest } from "../responses/ResponseRequest.ts"
+import type { Demands, ResponseRequest } from "../responses/prompt/ResponseRequest.ts"
 import { entriesOf, type Placed, textOf } from "./BlockReading.ts"
 import type { MessagesView } from "./MessagesRendering.ts"
 import { readTools } from "./ToolReading.ts"

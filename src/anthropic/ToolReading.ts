@@ -3,7 +3,7 @@ import type { DefinedTool, MessagesBody, Tool } from "../api/anthropic/MessagesB
 import { InvalidRequest } from "../domain/Errors.ts"
 import type { AnswerOptions, ToolChoice, ToolName, ToolSpec } from "../domain/ModelCall.ts"
 import { given } from "../openai/RequestReading.ts"
-import type { Demands } from "../responses/ResponseRequest.ts"
+import type { Demands } from "../responses/prompt/ResponseRequest.ts"
 import { functionFor } from "./DefinedTools.ts"
 
 /** From the tools of a request, and the choice among them, to what the core understands. */

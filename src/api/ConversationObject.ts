@@ -9,7 +9,7 @@ import { ShownInputItem, ShownOutputItem } from "./ShownItem.ts"
 /** Unix epoch in milliseconds. */
 const Time = Schema.Int
 
-export const conversationFields = {
+const conversationFields = {
   id: ConversationId,
   object: Schema.Literal("conversation"),
   /** The given one, or else the beginning of the first message; null while there is none. */

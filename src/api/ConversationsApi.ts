@@ -19,7 +19,7 @@ const pageConversationsMax = 100
 export const pageConversationsDefault = 20
 const pageTurnsMax = 50
 export const pageTurnsDefault = 20
-export const searchCharactersMax = 200
+const searchCharactersMax = 200
 
 const titleWords = `1 to ${titleCharactersMax} characters in one line, not only blanks, without marks of direction`
 

@@ -69,7 +69,7 @@ const replayed: ReadonlySet<unknown> = new Set(replayedTypes)
 
 export const isReplayedType = (type: unknown): boolean => replayed.has(type)
 
-export const ContentItem = Schema.Struct({
+const ContentItem = Schema.Struct({
   // An invalid replayed item must not be taken for a message of the user because it has content.
   type: maybe(
     StorableText.check(Schema.makeFilter((type) => !isReplayedType(type), { expected: "message" }))
@@ -87,9 +87,9 @@ export const ContentItem = Schema.Struct({
     "A message. `role` is usually `user`; `system` and `developer` give instructions for this response, `assistant` " +
     "replays an earlier answer, and anything else counts as `user`."
 })
-export type ContentItem = typeof ContentItem.Type
+type ContentItem = typeof ContentItem.Type
 
-export const ItemReference = Schema.Struct({
+const ItemReference = Schema.Struct({
   type: Schema.Literal("item_reference"),
   id: idOf(ItemId)
 }).annotate({ identifier: "ItemReference", description: "An item of an earlier turn of the same user." })
@@ -119,7 +119,7 @@ const InputEntry = Schema.Union([ItemReference, ReplayedItem, ContentItem]).anno
 export type InputEntry = typeof InputEntry.Type
 
 /** Replayed reasoning may have content too, but is no message. */
-export const isMessage = (entry: InputEntry): entry is ContentItem =>
+const isMessage = (entry: InputEntry): entry is ContentItem =>
   entry.type !== "item_reference" && !isReplayedType(entry.type)
 
 const hasFewFiles = Schema.makeFilter(

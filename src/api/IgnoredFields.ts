@@ -1,4 +1,4 @@
-import { nearMiss } from "../domain/nearMiss.ts"
+import { nearMiss } from "../runtime/nearMiss.ts"
 import { CreateResponse } from "./CreateResponse.ts"
 
 /** Fields that the headers name; the others are only counted. */

@@ -274,7 +274,7 @@ export const openApiDocumentOf = (described: ReturnType<typeof OpenApi.fromApi>)
   return isObject(document) ? document : {}
 }
 
-export interface OpenApiDocument {
+interface OpenApiDocument {
   readonly [key: string]: Json
 }
 

@@ -25,9 +25,9 @@ import {
 
 const pageProjectsMax = 100
 export const pageProjectsDefault = 20
-export const searchResultsMax = 50
+const searchResultsMax = 50
 export const searchResultsDefault = 10
-export const searchCharactersMax = 10_000
+const searchCharactersMax = 10_000
 
 const params = { project_id: ProjectId }
 const ofMember = { ...params, user_id: UserId }

@@ -88,7 +88,7 @@ export type AnswerEvent =
 type WithoutNumber<E> = E extends unknown ? Omit<E, "sequence_number"> : never
 
 /** A piece of what the model thinks. */
-export interface ReasoningDelta {
+interface ReasoningDelta {
   readonly type: "response.reasoning_text.delta"
   readonly item_id: ItemId
   readonly output_index: number
@@ -97,12 +97,12 @@ export interface ReasoningDelta {
 }
 
 /** A piece of the text by which the model refuses to answer. On `/v1` it is text. */
-export interface RefusalDelta extends Omit<ReasoningDelta, "type"> {
+interface RefusalDelta extends Omit<ReasoningDelta, "type"> {
   readonly type: "response.refusal.delta"
 }
 
 /** A piece of the arguments of a call that the client runs. Requests of `/v1` have no such functions. */
-export interface ArgumentsDelta extends Omit<ReasoningDelta, "type" | "content_index"> {
+interface ArgumentsDelta extends Omit<ReasoningDelta, "type" | "content_index"> {
   readonly type: "response.function_call_arguments.delta"
 }
 

@@ -65,7 +65,7 @@ const isRecorded = (count: number): boolean => /^10*$/.test(String(count))
  * Writes the audit log, on the connection of the service that uses it: a change and its record are one
  * transaction.
  */
-export interface AuditRecorder {
+interface AuditRecorder {
   /** Records what CurrentActor does. To be called in the transaction of the change. */
   readonly record: (entry: AuditEntry) => Effect.Effect<void, SqlError.SqlError>
   /** Makes a change and records it, both or neither. What changed nothing has no entry. */

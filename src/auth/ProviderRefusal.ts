@@ -1,8 +1,8 @@
 import { Predicate } from "effect"
 import { AuthorizationResponseError, ResponseBodyError } from "openid-client"
-import { failureReason } from "../domain/failureReason.ts"
 import type { IdentityRefused } from "../domain/IdentityRefused.ts"
 import type { SignInRefusal } from "../domain/SignInRefusal.ts"
+import { failureReason } from "../runtime/failureReason.ts"
 import { refused } from "./IdentityClaims.ts"
 
 /**

@@ -6,8 +6,8 @@ import { createZstdDecompress } from "node:zlib"
 import { Effect, Fiber, Schema, Stream } from "effect"
 import { Hex } from "effect/encoding"
 import { type Entry, type Extract, extract as extractTar } from "tar-stream"
-import { failureReason } from "../domain/failureReason.ts"
 import { makeTally } from "../files/blobs/Pieces.ts"
+import { failureReason } from "../runtime/failureReason.ts"
 import {
   BackupFailed,
   contentOf,

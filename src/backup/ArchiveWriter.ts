@@ -5,8 +5,8 @@ import { constants, createZstdCompress } from "node:zlib"
 import { Effect, Fiber, type Scope, Schema, Stream } from "effect"
 import { Hex } from "effect/encoding"
 import { pack as packTar, type Pack } from "tar-stream"
-import { failureReason } from "../domain/failureReason.ts"
 import { makeTally } from "../files/blobs/Pieces.ts"
+import { failureReason } from "../runtime/failureReason.ts"
 import {
   BackupFailed,
   Header,

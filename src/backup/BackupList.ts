@@ -1,7 +1,7 @@
 import { readdir, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { DateTime, Effect, Option } from "effect"
-import { failureReason } from "../domain/failureReason.ts"
+import { failureReason } from "../runtime/failureReason.ts"
 import { AppConfig, type Settings } from "../settings/AppConfig.ts"
 import { BackupFailed } from "./ArchiveFormat.ts"
 import { packingOf, type Packing } from "./Encryption.ts"

@@ -1,7 +1,7 @@
 import type { Effect } from "effect"
 
 /** A part of a backup or a restore that may take long. */
-export interface Work {
+interface Work {
   readonly title: string
   readonly total: number
   readonly unit: "byte" | "table"

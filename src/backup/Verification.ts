@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises"
 import { Effect, Stream } from "effect"
-import { failureReason } from "../domain/failureReason.ts"
+import { failureReason } from "../runtime/failureReason.ts"
 import { rowsIn } from "../sql/TableCopy.ts"
 import { BackupFailed, contentOf, type Header, type Manifest } from "./ArchiveFormat.ts"
 import { readArchive, type ReadMember } from "./ArchiveReader.ts"

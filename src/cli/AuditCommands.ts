@@ -10,8 +10,8 @@ import {
   expectedAuditTime
 } from "../admin/AuditApi.ts"
 import { type AuditDetails, auditActions, AuditAction, AuditTarget } from "../domain/AuditEntry.ts"
-import { failureReason } from "../domain/failureReason.ts"
 import { AuditEntryId } from "../domain/Ids.ts"
+import { failureReason } from "../runtime/failureReason.ts"
 import { askServer, tooLong } from "./AdminClient.ts"
 import * as Parameter from "./CliParameters.ts"
 import { CliFailure, command, given, group, isClosedPipe, json } from "./CommandLine.ts"

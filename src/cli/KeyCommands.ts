@@ -25,7 +25,7 @@ export const parseDuration = (text: string): Option.Option<number> => {
   return seconds >= 1 && seconds <= expirySecondsMax ? Option.some(seconds) : Option.none()
 }
 
-export const expiresIn = Flag.String("expires-in").pipe(
+const expiresIn = Flag.String("expires-in").pipe(
   Flag.filterMap(
     parseDuration,
     Parameter.must("a duration such as 12h, 30d or 4w (units s, m, h, d, w), at most 3650d")

@@ -1,5 +1,5 @@
 import { Console, DateTime, Effect, Stdio, Stream } from "effect"
-import { counted } from "../domain/counted.ts"
+import { counted } from "../runtime/counted.ts"
 import { Table } from "./Table.ts"
 
 /**

@@ -4,7 +4,6 @@ import { type Check, documentsMax, type ExplainedBody, textCharactersMax } from 
 import type { ReloadedBody } from "../admin/AdminBodies.ts"
 import { checkedSettings } from "../admin/CheckedSettings.ts"
 import { localChecks } from "../admin/LocalChecks.ts"
-import { counted } from "../domain/counted.ts"
 import {
   learnedText,
   type limitNames,
@@ -12,6 +11,7 @@ import {
   type ModelSpec,
   type ProviderHealth
 } from "../domain/Model.ts"
+import { counted } from "../runtime/counted.ts"
 import { describeSettings } from "../settings/AppConfig.ts"
 import { askServer } from "./AdminClient.ts"
 import * as Parameter from "./CliParameters.ts"

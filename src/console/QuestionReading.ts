@@ -4,7 +4,7 @@ import { QuestionRequest } from "../conversations/QuestionWrites.ts"
 import type { ResponseJob } from "../conversations/ResponseJobs.ts"
 import { titleOf } from "../domain/ConversationTitle.ts"
 import type { ConversationId, ImageId, UserId } from "../domain/Ids.ts"
-import type { RequestPart, ResponseRequest } from "../responses/ResponseRequest.ts"
+import type { RequestPart, ResponseRequest } from "../responses/prompt/ResponseRequest.ts"
 import { Question } from "./AnswersApi.ts"
 
 type Input = Question["input"]

@@ -1,7 +1,7 @@
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { ConversationId, ResponseId, type UserId } from "../domain/Ids.ts"
-import { monotonicMillis } from "../domain/Monotonic.ts"
+import { monotonicMillis } from "../runtime/Monotonic.ts"
 import { rowsAs } from "../sql/rows.ts"
 import {
   type FoundConversation,

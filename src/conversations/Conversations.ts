@@ -1,12 +1,12 @@
-import { Context, Effect, Layer, type Scope } from "effect"
-import type { SqlClient } from "effect/sql"
+import { Context, Effect, Layer, type Scope, Schema } from "effect"
+import { SqlClient } from "effect/sql"
 import type { Page, User } from "../domain/Account.ts"
-import type {
-  ConversationState,
-  OpenTurn,
-  StoredItem,
-  StoredTurn,
-  FileSearchCall,
+import {
+  type ConversationState,
+  type OpenTurn,
+  type StoredItem,
+  type StoredTurn,
+  type FileSearchCall,
   FunctionCall
 } from "../domain/Conversation.ts"
 import {
@@ -16,20 +16,38 @@ import {
   type ConversationBusy,
   type DatabaseUnavailable
 } from "../domain/Errors.ts"
-import { type ConversationId, type ItemId, type ResponseId, type UserId } from "../domain/Ids.ts"
+import type { ConversationId, ItemId, ResponseId, UserId } from "../domain/Ids.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
+import { rowsAs } from "../sql/rows.ts"
 import { traced } from "../telemetry/traced.ts"
 import type { ShownTurn } from "./ConversationRows.ts"
 import { countConversations, sweepConversations } from "./ConversationSweep.ts"
-import { makeFindCalls } from "./FunctionCallRows.ts"
 import type { StoredImages } from "./ImageTable.ts"
 import { makeOwnedConversations, type OwnedConversation } from "./OwnedConversations.ts"
 import { makeCommit, retried } from "./TurnCommits.ts"
 import { makeTurnLeases } from "./TurnLeases.ts"
-import { makeTurnTable } from "./TurnTable.ts"
+import { makeTurnTable, historyTurnsMax } from "./TurnTable.ts"
 import { makeTurnTaking } from "./TurnTaking.ts"
 import { type Branch, type CommitTurn, makeTurnWrites } from "./TurnWrites.ts"
+
+const FunctionRow = Schema.Struct({ item: FunctionCall })
+
+/**
+ * Finds calls of the client's functions in the turns that a history may have: of each call id the last one.
+ */
+const makeFindCalls = Effect.map(
+  SqlClient.SqlClient,
+  (sql) => (turn: ConversationState, callIds: ReadonlyArray<string>) =>
+    sql`SELECT DISTINCT ON (item->>'call_id') item FROM turns JOIN items USING (response_id)
+      WHERE conversation_id = ${turn.conversationId}::uuid
+        AND turns.position >= ${turn.turnCount - historyTurnsMax} AND turns.position < ${turn.turnCount}
+        AND item->>'type' = 'function_call' AND item->>'call_id' = ANY (${callIds}::text[])
+      ORDER BY item->>'call_id', turns.position DESC, side DESC, items.position DESC`.pipe(
+      rowsAs(FunctionRow),
+      Effect.map((rows): ReadonlyArray<FunctionCall> => rows.map(({ item }) => item))
+    )
+)
 
 export type { OwnedConversation } from "./OwnedConversations.ts"
 export type { Branch, CommitTurn } from "./TurnWrites.ts"

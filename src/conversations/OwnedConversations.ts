@@ -17,7 +17,7 @@ const conversationsPerStepMax = 50
 /** Turns that one statement deletes, except that its first conversation is deleted whole. */
 const turnsPerStepMax = 1_000
 /** Turns of one page. */
-export const turnsPageRows = 50
+const turnsPageRows = 50
 
 const ConversationRow = Schema.Struct({
   id: ConversationId,

@@ -60,7 +60,7 @@ interface Open {
   readonly end: () => void
 }
 
-export type Attributes = ReadonlyMap<string, string>
+type Attributes = ReadonlyMap<string, string>
 
 const nothing = () => {}
 

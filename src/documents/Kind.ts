@@ -2,7 +2,7 @@ import { decodeText, isBinary } from "./Charset.ts"
 import { Unreadable } from "./Reading.ts"
 
 /** The kind of a document by its first bytes. The parts of a zip archive tell which document it is. */
-export type Kind = "text" | "pdf" | "zip" | "compound"
+type Kind = "text" | "pdf" | "zip" | "compound"
 
 /** Enough of a document to detect its kind. */
 export const headBytes = 64 * 1024

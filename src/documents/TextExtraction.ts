@@ -1,7 +1,7 @@
 import { Context, Duration, Effect, Layer, Option, Stream } from "effect"
 import { confine } from "../confinement/Confinement.ts"
 import { ExtractionBusy, ExtractionFailed, type StorageFailed } from "../domain/Errors.ts"
-import { FairPermits } from "../domain/FairPermits.ts"
+import { FairPermits } from "../runtime/FairPermits.ts"
 import { AppConfig, type Settings } from "../settings/AppConfig.ts"
 import { readPage, readPlainText } from "./DocumentReader.ts"
 import { isForeign } from "./Kind.ts"

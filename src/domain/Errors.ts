@@ -1,6 +1,6 @@
 /* oxlint-disable max-lines -- one list, which api/Failure covers in full */
 import { Schema } from "effect"
-import { failureReason } from "./failureReason.ts"
+import { failureReason } from "../runtime/failureReason.ts"
 
 /**
  * The expected failures, without HTTP: api/Failure maps each to a status and an envelope. No field holds the

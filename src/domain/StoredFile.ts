@@ -3,7 +3,7 @@ import type { FileId, UserId } from "./Ids.ts"
 import { isStorable } from "./storable.ts"
 
 /** `uploaded` while the text is being read, `processed` once it is ready, `error` when it can't be read. */
-export type FileStatus = "uploaded" | "processed" | "error"
+type FileStatus = "uploaded" | "processed" | "error"
 
 /** A file as its owner sees it. The key of its bytes in the store is internal. */
 export interface StoredFile {

@@ -32,13 +32,13 @@ const sweepEvery = "10 minutes"
 /** The fate of a deleted user's files: another owner, or erasure. Null is allowed for a user without files only. */
 export type FilesOfUser = { readonly to: string } | "erase" | null
 
-export interface UserHoldings {
+interface UserHoldings {
   readonly files: number
   readonly projects: ReadonlyArray<UserHolding>
 }
 
 /** Counts of a user's erased data. */
-export interface Erased {
+interface Erased {
   readonly conversations: number
   readonly files: number
   readonly filesHandedOver: number

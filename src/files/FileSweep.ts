@@ -1,7 +1,7 @@
 import { Cause, Clock, Duration, Effect, Schedule, Schema, Stream } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import type { StorageFailed } from "../domain/Errors.ts"
-import { failureReason } from "../domain/failureReason.ts"
+import { failureReason } from "../runtime/failureReason.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowsAs } from "../sql/rows.ts"

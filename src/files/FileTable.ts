@@ -45,7 +45,7 @@ export interface WantedText {
 }
 
 /** The text of a file. */
-export interface FileText {
+interface FileText {
   readonly text: string
   readonly truncated: boolean
   /** The offset in `text` at which each page starts; null for a file without pages. */

@@ -1,8 +1,8 @@
 import { Duration, Effect, Option, type Scope, Stream } from "effect"
 import { FileQuotaExceeded, FileTooLarge, PlanForbids, TooManyUploads } from "../domain/Errors.ts"
-import { FairPermits } from "../domain/FairPermits.ts"
 import type { UserId } from "../domain/Ids.ts"
 import type { PlanStorage } from "../domain/Plan.ts"
+import { FairPermits } from "../runtime/FairPermits.ts"
 import type { Quota } from "./FileTable.ts"
 
 /** Lets so many uploads of each user be under way in this process; one more waits so long for its turn. */

@@ -15,7 +15,7 @@ import {
 import { HttpServerRequest, HttpServerResponse, HttpTraceContext } from "effect/http"
 import { ClientAddress } from "../auth/ClientAddress.ts"
 import { type AccessEntry, CurrentAccess, newAccessEntry } from "../domain/AccessEntry.ts"
-import { secondsBetween } from "../domain/Monotonic.ts"
+import { secondsBetween } from "../runtime/Monotonic.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import * as Instruments from "../telemetry/Instruments.ts"
 import { probes } from "./Routes.ts"
@@ -41,7 +41,7 @@ const nanosPerMilli = 1_000_000
 /** Digits of a trace id that decide whether it is sampled; a float holds no more of them exactly. */
 const shareDigits = 13
 
-export type Outcome = "completed" | "failed" | "abandoned" | "refused"
+type Outcome = "completed" | "failed" | "abandoned" | "refused"
 
 interface Access {
   readonly entry: AccessEntry

@@ -5,11 +5,11 @@ import { BoundedBody } from "../api/Middleware.ts"
 import * as Refusal from "../api/Refusal.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
-import type { Excess, JsonBounds } from "../domain/JsonScanner.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { bodyTooLargeAt, bytesMaxAt } from "./BodyLimit.ts"
 import { type BodyText, readBodyText, withText } from "./BodyText.ts"
 import { isEncoded, respond, respondTo } from "./ErrorBoundary.ts"
+import type { Excess, JsonBounds } from "./JsonScanner.ts"
 import { UserBounds } from "./UserBounds.ts"
 
 /** Completes a sentence about the object or list, or about the body. */

@@ -2,7 +2,7 @@ import { IncomingMessage } from "node:http"
 import { toServerResponse } from "@effect/platform-node/NodeHttpServerRequest"
 import { Duration, Effect, Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
-import { type Excess, JsonScanner } from "../domain/JsonScanner.ts"
+import { type Excess, JsonScanner } from "./JsonScanner.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 

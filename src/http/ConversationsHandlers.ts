@@ -23,7 +23,7 @@ import { CurrentUser } from "../domain/Account.ts"
 import { incompleteDetails } from "../domain/Conversation.ts"
 import type { ConversationId, ProjectId, ResponseId } from "../domain/Ids.ts"
 import { Policy } from "../plans/Policy.ts"
-import { usageOf } from "../responses/TurnDetails.ts"
+import { usageOf } from "../responses/generation/TurnDetails.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { enveloped } from "./ErrorBoundary.ts"
 

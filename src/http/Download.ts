@@ -4,7 +4,7 @@ import type { StoredFile } from "../domain/StoredFile.ts"
 import { permitsRange, verdictOf, type Version } from "./Preconditions.ts"
 
 /** Bytes from `start` (inclusive) to `end` (exclusive). */
-export interface ByteRange {
+interface ByteRange {
   readonly start: number
   readonly end: number
 }

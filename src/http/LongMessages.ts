@@ -7,7 +7,7 @@ import type { HttpServerRequest } from "effect/http"
  * one read of the socket can have together, so that a message is long where so many bytes came since the one
  * before.
  */
-export const unreservedBytesMax = 262_144
+const unreservedBytesMax = 262_144
 
 /**
  * Stops reading the connection of a request within each long message, which is told to `onLong`, until the

@@ -8,7 +8,7 @@ export interface Version {
 }
 
 /** The result of the conditions of a request: send it, say that it is unchanged (304), or refuse (412). */
-export type Verdict = "send" | "unchanged" | "refuse"
+type Verdict = "send" | "unchanged" | "refuse"
 
 const datePattern = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
 

@@ -1,7 +1,7 @@
 import { Clock, Context, Duration, Effect, Layer, Option, type Scope } from "effect"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { ServerBusy, UserLimitReached } from "../domain/Errors.ts"
-import { FairPermits, type Permits } from "../domain/FairPermits.ts"
+import { FairPermits, type Permits } from "../runtime/FairPermits.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 
 /** Waiting requests of one user; more are refused at once. */

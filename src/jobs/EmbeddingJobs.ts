@@ -1,6 +1,6 @@
 import { Effect, Option, Schema } from "effect"
 import { ResponseJobs } from "../conversations/ResponseJobs.ts"
-import { TextEmbeddings, type TextVectors } from "../responses/TextEmbeddings.ts"
+import { TextEmbeddings, type TextVectors } from "../embeddings/TextEmbeddings.ts"
 import type { JobRun } from "./JobEnds.ts"
 import { JobLost } from "./JobLog.ts"
 import { JobRequests } from "./JobRequests.ts"

@@ -1,6 +1,7 @@
 import { Deferred, Effect, Metric, Predicate, Schedule } from "effect"
 import { describe, type Expected, type Failure } from "../api/Failure.ts"
 import { errorEvent, type EventBody, isTerminal } from "../api/ResponseEvent.ts"
+import type { ResponseObject } from "../api/ResponseObject.ts"
 import {
   type JobFailure,
   type JobStatus,
@@ -11,12 +12,30 @@ import { type StoredResponse, StoredResponses } from "../conversations/StoredRes
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { cutOf } from "../domain/Conversation.ts"
 import { ResponseInterrupted } from "../domain/Errors.ts"
-import { storedResponse } from "../responses/TurnDetails.ts"
+import { itemEvents } from "../responses/generation/ItemEvents.ts"
+import { storedResponse } from "../responses/generation/TurnDetails.ts"
 import { responseJobs } from "../telemetry/Instruments.ts"
 import { isEvent } from "./JobEvents.ts"
 import type { JobLog, JobLost } from "./JobLog.ts"
 import type { LiveEvents } from "./LiveEvents.ts"
-import { missingEvents } from "./MissingEvents.ts"
+
+/**
+ * The events that a log lacks for a response that was stored before its last events were logged, without the
+ * terminal one. A reader who has seen the log sees a whole stream with them. Source: wire contract,
+ * section 2.
+ */
+export const missingEvents = (
+  logged: ReadonlyArray<EventBody>,
+  { output }: ResponseObject
+): ReadonlyArray<EventBody> =>
+  output.flatMap((item, index) => {
+    const own = logged.filter((event) => "output_index" in event && event.output_index === index)
+    const types = new Set(own.map(({ type }) => type))
+    const sent = own.map((event) => ("delta" in event ? event.delta : "")).join("")
+    return itemEvents(item, index)
+      .map((event) => ("delta" in event ? { ...event, delta: event.delta.slice(sent.length) } : event))
+      .filter((event) => !types.has(event.type) || ("delta" in event && event.delta !== ""))
+  })
 
 /** A job that this process runs. */
 export interface JobRun {

@@ -1,8 +1,8 @@
 import { Context, Effect } from "effect"
 import type { ResponseJob } from "../conversations/ResponseJobs.ts"
 import type { DatabaseUnavailable } from "../domain/Errors.ts"
-import type { Demands, ResponseRequest } from "../responses/ResponseRequest.ts"
-import type { EmbeddingRequest } from "../responses/TextEmbeddings.ts"
+import type { EmbeddingRequest } from "../embeddings/TextEmbeddings.ts"
+import type { Demands, ResponseRequest } from "../responses/prompt/ResponseRequest.ts"
 
 /** A request as the core takes it. */
 interface JobRequest {

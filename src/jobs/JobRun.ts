@@ -1,24 +1,74 @@
-import { Cause, Deferred, Effect, Exit, Stream } from "effect"
+import { Cause, Deferred, Effect, Exit, Stream, Clock, Predicate, Record } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { describe, defect, type Expected } from "../api/Failure.ts"
 import { type EventBody, isTerminal } from "../api/ResponseEvent.ts"
 import { ApiKeys } from "../auth/ApiKeys.ts"
 import { type JobStatus, type ResponseJob, ResponseJobs } from "../conversations/ResponseJobs.ts"
-import { CurrentAccess } from "../domain/AccessEntry.ts"
+import { CurrentAccess, type AccessEntry, newAccessEntry } from "../domain/AccessEntry.ts"
 import { CurrentUser } from "../domain/Account.ts"
 import { outputWithoutPassages } from "../domain/Conversation.ts"
-import { FairPermits } from "../domain/FairPermits.ts"
 import { ResponseId } from "../domain/Ids.ts"
-import { inTurns } from "../domain/ProcessorTurns.ts"
 import { Drain } from "../http/Drain.ts"
 import { logFailure } from "../http/ErrorBoundary.ts"
 import { Responses } from "../responses/Responses.ts"
+import { FairPermits } from "../runtime/FairPermits.ts"
+import { secondsBetween } from "../runtime/Monotonic.ts"
+import { inTurns } from "../runtime/ProcessorTurns.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { makeEmbeddingRuns } from "./EmbeddingJobs.ts"
 import { type JobRun, makeJobEnds, recorded, statusOf } from "./JobEnds.ts"
-import { makeJobLine } from "./JobLine.ts"
 import { type JobLog, makeJobLog } from "./JobLog.ts"
 import { JobRequests } from "./JobRequests.ts"
+
+const millisPerSecond = 1_000
+
+/** The fields of the line, as those of a request; unknown ones are left out. */
+const annotationsOf = (
+  { background, responseId, runs, userId }: ResponseJob,
+  { beganNanos, caller, conversationId, embeddings, errorCode, response }: AccessEntry,
+  endNanos: bigint
+): Readonly<Record<string, string | number | boolean>> =>
+  Record.filter(
+    {
+      background,
+      runs,
+      durationMillis: Math.round(secondsBetween(beganNanos, endNanos) * millisPerSecond),
+      outcome: response?.outcome ?? embeddings?.outcome ?? (errorCode === null ? "abandoned" : "failed"),
+      errorCode,
+      user: userId,
+      key: caller?.keyId,
+      organization: caller?.organizationId,
+      conversation: conversationId,
+      responseId,
+      model: response?.model.id ?? embeddings?.model,
+      provider: response?.model.provider ?? embeddings?.provider,
+      inputTokens: response?.usage.inputTokens ?? embeddings?.inputTokens,
+      outputTokens: response?.usage.outputTokens,
+      usageSource: response?.usage.source,
+      toolCalls: response?.toolCalls
+    },
+    Predicate.isNotNullish
+  )
+
+/**
+ * Writes one log line for each run of a response that is made apart from its request, when the run has ended.
+ */
+const makeJobLine = Effect.gen(function* () {
+  const { accessLog } = (yield* AppConfig).observability
+
+  return (job: ResponseJob) =>
+    <A, E, R>(run: Effect.Effect<A, E, R>) =>
+      Effect.gen(function* () {
+        const entry = newAccessEntry(yield* Clock.monotonicTimeNanos)
+        const line = Effect.flatMap(Clock.monotonicTimeNanos, (endNanos) =>
+          Effect.annotateLogs(Effect.logInfo("job"), annotationsOf(job, entry, endNanos))
+        )
+        return yield* run.pipe(
+          Effect.provideService(CurrentAccess, entry),
+          Effect.ensuring(accessLog ? line : Effect.void)
+        )
+      })
+})
 
 /** Passages that a search found are read from their file, and go with it. */
 const eventWithoutPassages = (event: EventBody): EventBody => {

@@ -2,12 +2,12 @@ import { Deferred, Duration, Effect, Exit, Queue, Result, Schedule, Scope } from
 import type { HttpServerRequest } from "effect/http"
 import type { Socket } from "effect/socket"
 import type { ServerBusy, UserLimitReached } from "../domain/Errors.ts"
-import type { Permits } from "../domain/FairPermits.ts"
 import type { UserId } from "../domain/Ids.ts"
-import { inTurns } from "../domain/ProcessorTurns.ts"
 import { profileBytesMax } from "../http/BodyLimit.ts"
 import { watchLongMessages } from "../http/LongMessages.ts"
 import { UserBounds } from "../http/UserBounds.ts"
+import type { Permits } from "../runtime/FairPermits.ts"
+import { inTurns } from "../runtime/ProcessorTurns.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 
 /** Messages of one connection that wait while another is answered; beyond that, the connection is not read. */

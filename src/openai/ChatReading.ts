@@ -16,7 +16,7 @@ import type {
   RequestEntry,
   RequestPart,
   ResponseRequest
-} from "../responses/ResponseRequest.ts"
+} from "../responses/prompt/ResponseRequest.ts"
 import { customSpecOf, nameOf } from "./ChatCustoms.ts"
 import { detailOf, resultEntry } from "./ItemReading.ts"
 import { type ChatWithTools, withTools } from "./LegacyFunctions.ts"

@@ -19,7 +19,7 @@ import {
 
 /** What the client of one chat is shown, in the fields that it knows. */
 
-export const lastFrame = "data: [DONE]\n\n"
+const lastFrame = "data: [DONE]\n\n"
 
 /** Writes events as chunks. */
 export const makeChunkWriting = <Event>(

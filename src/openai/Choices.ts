@@ -1,7 +1,7 @@
 import { Array as Arr, Effect, Stream } from "effect"
 import type { EventBody } from "../api/ResponseEvent.ts"
 import { Drain } from "../http/Drain.ts"
-import type { Demands, ResponseRequest } from "../responses/ResponseRequest.ts"
+import type { Demands, ResponseRequest } from "../responses/prompt/ResponseRequest.ts"
 import { Responses } from "../responses/Responses.ts"
 
 /** Several answers to one request. Each is a generation of its own, and the failure of one is that of all. */

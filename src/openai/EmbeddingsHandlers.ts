@@ -4,10 +4,10 @@ import { HttpApiBuilder } from "effect/http-api"
 import { ignoredNames } from "../api/IgnoredFields.ts"
 import { type EmbeddingList, EmbeddingsBody } from "../api/openai/EmbeddingsApi.ts"
 import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
+import { TextEmbeddings, type TextVectors } from "../embeddings/TextEmbeddings.ts"
 import { Drain } from "../http/Drain.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
 import { keyOf } from "../jobs/IdempotencyKey.ts"
-import { TextEmbeddings, type TextVectors } from "../responses/TextEmbeddings.ts"
 import { embeddingRequest, makeKeyedEmbeddings } from "./KeyedEmbeddings.ts"
 
 const bytesPerNumber = 4

@@ -6,8 +6,8 @@ import { shownId } from "../api/openai/ProfileIds.ts"
 import { flatName } from "../api/openai/Tools.ts"
 import { argumentsOf } from "../domain/CustomInput.ts"
 import type { ImageDetail } from "../domain/ModelCall.ts"
-import { callIdOf } from "../responses/CallItems.ts"
-import type { RequestEntry, RequestPart } from "../responses/ResponseRequest.ts"
+import { callIdOf } from "../responses/generation/CallItems.ts"
+import type { RequestEntry, RequestPart } from "../responses/prompt/ResponseRequest.ts"
 import type { UserSealing } from "./Sealing.ts"
 
 /** From the items that a client sends to what the core understands. Calls of every kind are calls of functions there. */

@@ -2,18 +2,61 @@ import { Effect } from "effect"
 import { failure } from "../api/Failure.ts"
 import type { Item, ResponseResource } from "../api/openai/ResponseResource.ts"
 import type { EventBody } from "../api/ResponseEvent.ts"
-import { startedResponse } from "../api/ResponseObject.ts"
+import { startedResponse, type ResponseObject } from "../api/ResponseObject.ts"
 import type { ResponseJob, ResponseJobs } from "../conversations/ResponseJobs.ts"
-import { outputText } from "../domain/Conversation.ts"
+import { outputText, type OutputItem, type OutputText } from "../domain/Conversation.ts"
 import { ConversationId } from "../domain/Ids.ts"
 import { respond } from "../http/ErrorBoundary.ts"
 import type { Writing } from "../http/Sse.ts"
 import { isEvent } from "../jobs/JobEvents.ts"
 import { firstId } from "../sql/Paging.ts"
 import { renderResponse } from "./ItemRendering.ts"
-import { progressOf } from "./OutputSoFar.ts"
 import { decodeBody, readRequest } from "./RequestReading.ts"
 import { noSealing, Sealing } from "./Sealing.ts"
+
+/** What the events of a response that hasn't come to its end show of it. */
+interface Progress {
+  /** As it began; null where it hasn't. */
+  readonly started: ResponseObject | null
+  /** The items so far. An open message has the text that was written. */
+  readonly output: ReadonlyArray<OutputItem>
+}
+
+/** Folds the first events of a response, as the log has them. */
+export const progressOf = (events: ReadonlyArray<EventBody>): Progress => {
+  let started: ResponseObject | null = null
+  const output: Array<OutputItem> = []
+  /** The parts of open messages, by their place. */
+  const open = new Map<number, OutputText>()
+  for (const event of events) {
+    switch (event.type) {
+      case "response.created":
+        started = event.response
+        break
+      case "response.output_item.added":
+        output[event.output_index] = event.item
+        break
+      case "response.output_item.done":
+        output[event.output_index] = event.item
+        open.delete(event.output_index)
+        break
+      case "response.content_part.added":
+        open.set(event.output_index, event.part)
+        break
+      case "response.output_text.delta":
+      case "response.refusal.delta": {
+        const part = open.get(event.output_index)
+        if (part !== undefined) open.set(event.output_index, { ...part, text: part.text + event.delta })
+        break
+      }
+      default:
+    }
+  }
+  return { started, output: output.map((item, index) => withPart(item, open.get(index))) }
+}
+
+const withPart = (item: OutputItem, part: OutputText | undefined): OutputItem =>
+  item.type !== "message" || part === undefined || part.text === "" ? item : { ...item, content: [part] }
 
 /** Responses that are made apart from their requests, as documents and frames. */
 

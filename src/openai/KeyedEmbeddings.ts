@@ -4,11 +4,11 @@ import { failure } from "../api/Failure.ts"
 import { EmbeddingsBody } from "../api/openai/EmbeddingsApi.ts"
 import { ResponseJobs } from "../conversations/ResponseJobs.ts"
 import { ResponseInterrupted } from "../domain/Errors.ts"
+import type { EmbeddingRequest, TextVectors } from "../embeddings/TextEmbeddings.ts"
 import { Drain } from "../http/Drain.ts"
 import { respond } from "../http/ErrorBoundary.ts"
 import { BackgroundResponses } from "../jobs/BackgroundResponses.ts"
 import { keptEmbeddings } from "../jobs/EmbeddingJobs.ts"
-import type { EmbeddingRequest, TextVectors } from "../responses/TextEmbeddings.ts"
 
 /** Embeddings with an Idempotency-Key: the texts are embedded once, and the vectors are kept to be shown again. */
 

@@ -1,8 +1,8 @@
 import type { EventBody } from "../api/ResponseEvent.ts"
 import type { FunctionCall, McpCall, OutputItem, ReasoningItem } from "../domain/Conversation.ts"
 import type { ItemId } from "../domain/Ids.ts"
-import { itemEvents, reasoningItem } from "../responses/ItemEvents.ts"
-import type { Recalled } from "../responses/ResponseRequest.ts"
+import { itemEvents, reasoningItem } from "../responses/generation/ItemEvents.ts"
+import type { Recalled } from "../responses/prompt/ResponseRequest.ts"
 
 /**
  * The items of an answer whose client keeps what the model thought. Reasoning has what only the model's server can read. What it can

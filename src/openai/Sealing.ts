@@ -5,7 +5,7 @@ import { SealingKey } from "../auth/SealingKey.ts"
 import { McpCall, ReasoningItem } from "../domain/Conversation.ts"
 import type { ItemId, UserId } from "../domain/Ids.ts"
 import { Opaque } from "../domain/ModelCall.ts"
-import type { Recalled } from "../responses/ResponseRequest.ts"
+import type { Recalled } from "../responses/prompt/ResponseRequest.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import type { Seal } from "./SealedItems.ts"
 

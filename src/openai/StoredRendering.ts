@@ -13,7 +13,7 @@ import type {
   InputMessage,
   StoredItem as DomainItem
 } from "../domain/Conversation.ts"
-import { storedResponse } from "../responses/TurnDetails.ts"
+import { storedResponse } from "../responses/generation/TurnDetails.ts"
 import { renderPlainCall } from "./CallRendering.ts"
 import { kindsOf, noKinds } from "./ClientTools.ts"
 import {

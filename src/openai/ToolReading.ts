@@ -1,7 +1,7 @@
 import type { CreateBody } from "../api/openai/CreateBody.ts"
 import { flatName, isUnserved, type Tool, webSearchTypes } from "../api/openai/Tools.ts"
 import type { ToolChoice, ToolName, ToolSpec } from "../domain/ModelCall.ts"
-import type { FileSearch } from "../responses/ResponseRequest.ts"
+import type { FileSearch } from "../responses/prompt/ResponseRequest.ts"
 import { clientTools } from "./ClientTools.ts"
 
 /** From the tools of a request, and the choice among them, to what the core understands. */

@@ -1,37 +1,92 @@
-import { Cause, Context, Effect, Exit, Layer, Option, Queue, Redacted, Scope, Stream } from "effect"
+import { Cause, Context, Effect, Exit, Layer, Option, Queue, Redacted, Scope, Stream, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Socket } from "effect/socket"
 import type { ErrorBody } from "../api/ErrorEnvelope.ts"
 import { defect, describe, type Expected, type Failure } from "../api/Failure.ts"
+import { CreateBody } from "../api/openai/CreateBody.ts"
 import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
 import type { ProfileEventBody } from "../api/openai/ResponseEvents.ts"
 import { webSocketPath } from "../api/openai/WebSocketApi.ts"
+import { profileProblem } from "../api/RequestProblem.ts"
 import { errorEvent, type EventBody } from "../api/ResponseEvent.ts"
 import { ApiKeys } from "../auth/ApiKeys.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { type Caller, CurrentUser } from "../domain/Account.ts"
 import { InvalidRequest, ServerShuttingDown, UserLimitReached } from "../domain/Errors.ts"
-import { FairPermits } from "../domain/FairPermits.ts"
-import { inTurns } from "../domain/ProcessorTurns.ts"
 import { makeAccessLog } from "../http/AccessLog.ts"
+import { excessProblem } from "../http/BodyBounds.ts"
 import { connectionEnd } from "../http/ConnectionEnd.ts"
 import { Drain } from "../http/Drain.ts"
 import { enveloped, logFailure } from "../http/ErrorBoundary.ts"
+import { excessOf } from "../http/JsonScanner.ts"
 import { UserBounds } from "../http/UserBounds.ts"
 import { Responses } from "../responses/Responses.ts"
+import { FairPermits } from "../runtime/FairPermits.ts"
+import { inTurns } from "../runtime/ProcessorTurns.ts"
 import { KeyRates } from "../usage/KeyRates.ts"
 import { type Arrived, makeArrivals } from "./ArrivingMessages.ts"
 import { makeKeepBroken } from "./BrokenResponses.ts"
-import { type Continuation, makeNamingPrevious, remembered } from "./Continuations.ts"
-import { contradictionIn } from "./Contradictions.ts"
+import {
+  type Continuation,
+  makeNamingPrevious,
+  remembered,
+  checkPrevious,
+  goesOn,
+  withHistory
+} from "./Continuations.ts"
+import { contradictionIn, namedTwice } from "./Contradictions.ts"
 import { refuseKey } from "./DetachedCreation.ts"
 import type { View } from "./ItemRendering.ts"
 import { makeRenderer } from "./Rendering.ts"
 import { readRequest } from "./RequestReading.ts"
 import { Sealing } from "./Sealing.ts"
-import { type ReadMessage, readMessage } from "./WebSocketMessages.ts"
+
+/** The messages that clients send over a WebSocket. */
+
+const decodeMessage = Schema.decodeUnknownEffect(
+  Schema.fromJsonString(Schema.Record(Schema.String, Schema.Any))
+)
+const decodeBody = Schema.decodeUnknownEffect(CreateBody)
+
+const invalid = (param: string, message: string) => new InvalidRequest({ param, message })
+
+/** The fields of a message, without those that only a message has. */
+const fieldsOf = Effect.fnUntraced(function* (frame: string | Uint8Array) {
+  if (typeof frame !== "string") return yield* invalid("", "A message must be text.")
+  const excess = yield* excessOf(frame)
+  if (excess !== null) return yield* excessProblem(excess, "The message")
+  const { type, ...body } = yield* decodeMessage(frame).pipe(
+    Effect.mapError(() => invalid("", "A message must be a JSON object."))
+  )
+  if (type !== "response.create") return yield* invalid("type", '`type` must be "response.create".')
+  if (body["background"] === true) {
+    return yield* invalid(
+      "background",
+      "`background` must be false or left out: send POST /openai/v1/responses."
+    )
+  }
+  if (body["generate"] === false) return yield* invalid("generate", "`generate` must be true or left out.")
+  const twice = namedTwice(body)
+  if (twice !== null) return yield* twice
+  yield* checkPrevious(body)
+  return body
+})
+
+const invalidField = (body: unknown) => (error: Schema.SchemaError) =>
+  new InvalidRequest({ ...profileProblem(error, body) })
+
+/** What a message asks for, with the history that it goes on from. */
+const readMessage = Effect.fnUntraced(function* (frame: string | Uint8Array, known: Continuation | null) {
+  const fields = yield* fieldsOf(frame)
+  const isKnown = goesOn(fields, known)
+  const whole = isKnown ? withHistory(fields, known) : fields
+  const body = yield* Effect.mapError(decodeBody(whole), invalidField(whole))
+  return { body, whole, previous: isKnown ? known.id : null }
+})
+
+type ReadMessage = Effect.Success<ReturnType<typeof readMessage>>
 
 /** A connection without a message for so long is closed, and any connection after so long. */
 export const ConnectionLimits = Context.Reference("parley/openai/ConnectionLimits", {
@@ -45,8 +100,6 @@ const lookSeconds = 1
 
 /** Source: RFC 6455, section 7.4.1. */
 const goingAway = 1001
-
-const invalid = (param: string, message: string) => new InvalidRequest({ param, message })
 
 const errorBefore = (body: ErrorBody, status: number) => [{ ...errorEvent(body), status }]
 

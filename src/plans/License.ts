@@ -45,7 +45,7 @@ const decodeBounds = Schema.decodeUnknownEffect(LicenseBounds, { onExcessPropert
 const decodeClaims = Schema.decodeUnknownEffect(Schema.fromJsonString(Claims))
 
 /** The license can't be used; the service must not start. `message` quotes neither the license nor a key. */
-export class LicenseInvalid extends Schema.TaggedError<LicenseInvalid>()("LicenseInvalid", {
+class LicenseInvalid extends Schema.TaggedError<LicenseInvalid>()("LicenseInvalid", {
   setting: Schema.Literals(["license", "publicKey"]),
   message: Schema.String
 }) {}

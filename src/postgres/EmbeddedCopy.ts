@@ -2,7 +2,7 @@ import { constants } from "node:fs"
 import { cp } from "node:fs/promises"
 import { join } from "node:path"
 import { Effect, FileSystem, Option } from "effect"
-import { failureReason } from "../domain/failureReason.ts"
+import { failureReason } from "../runtime/failureReason.ts"
 import { chownTree, EmbeddedPostgresFailed } from "./PostgresBinaries.ts"
 import { homeMode, isRoot } from "./PostgresHome.ts"
 

@@ -1,7 +1,7 @@
 import { rmdir } from "node:fs/promises"
 import { NodeFileSystem } from "@effect/platform-node"
 import { Effect, FileSystem, type PlatformError, Schedule } from "effect"
-import { inRealTime } from "../domain/Monotonic.ts"
+import { inRealTime } from "../runtime/Monotonic.ts"
 import { answers, DataDirectoryInUse, ownDirectory } from "./DirectoryOwner.ts"
 import {
   chownTree,

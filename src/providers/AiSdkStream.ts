@@ -9,7 +9,7 @@ import type { Fields } from "./Protocol.ts"
 import type { Send } from "./Upstream.ts"
 
 /** What is used of a language model of the AI SDK. */
-export interface SdkModel {
+interface SdkModel {
   readonly specificationVersion: unknown
   readonly doStream: (options: Fields) => PromiseLike<unknown>
 }

@@ -4,7 +4,7 @@ import type { ReasoningEffort } from "../domain/ModelCall.ts"
  * The properties of a model that the fields of a request depend on. Options of a client that a model refuses, such as a temperature or
  * a forced call, aren't among them: they are sent, and the server's refusal reaches the client.
  */
-export interface ClaudeModel {
+interface ClaudeModel {
   /** `if_asked`: only with an effort. `never`: it would need a budget of tokens, which isn't sent. */
   readonly thinks: "always" | "unless_disabled" | "if_asked" | "never"
   /** Its thinking blocks are valid only behind the system prompt, the tools and the messages that they were written behind. */

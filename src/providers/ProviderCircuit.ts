@@ -1,8 +1,8 @@
 import { Duration, Effect, Exit, Option, type Scope, Stream } from "effect"
 import { CircuitBreaker } from "effect/persistence"
-import { makeCircuits } from "../domain/Circuits.ts"
 import type { CallOptions } from "../domain/ModelCall.ts"
-import { monotonicSeconds } from "../domain/Monotonic.ts"
+import { makeCircuits } from "../runtime/Circuits.ts"
+import { monotonicSeconds } from "../runtime/Monotonic.ts"
 import { classify, type Fault } from "./Fault.ts"
 
 /** A circuit opens after so many counted failures in a row. */

@@ -10,25 +10,32 @@ import {
   PromptTooLong
 } from "../domain/Errors.ts"
 import type { UserId } from "../domain/Ids.ts"
-import type { ModelRequest } from "../domain/ModelCall.ts"
+import type { ModelRequest, AnswerOptions } from "../domain/ModelCall.ts"
 import type { Denial, Permissions } from "../plans/Permissions.ts"
 import type { Need } from "../routing/Candidates.ts"
 import { type Asked, difficultyOf } from "../routing/Difficulty.ts"
 import { type Candidate, Router } from "../routing/Router.ts"
+import type { Attempt } from "./generation/Attempt.ts"
 import {
   AttachedFiles,
   type UnreadFiles,
   historyFilesTokensMax,
   type PromptFiles,
   unreadFiles
-} from "./AttachedFiles.ts"
-import type { Attempt } from "./Attempt.ts"
-import { passagesMessage, passagesWithin, type Search } from "./Citations.ts"
-import { historyWithin, withResultsWithin } from "./FunctionResults.ts"
-import { findImages, historyImagesBytesMax, imagesById, newestImages, type PromptImages } from "./Images.ts"
-import { textOf } from "./IncomingInput.ts"
-import { longInput } from "./LongInput.ts"
+} from "./prompt/AttachedFiles.ts"
+import { passagesMessage, passagesWithin, type Search } from "./prompt/Citations.ts"
 import {
+  findImages,
+  historyImagesBytesMax,
+  imagesById,
+  newestImages,
+  type PromptImages
+} from "./prompt/Images.ts"
+import { textOf } from "./prompt/IncomingInput.ts"
+import {
+  historyWithin,
+  withResultsWithin,
+  longInput,
   type Assembly,
   filesShown,
   makeAssembly,
@@ -36,13 +43,81 @@ import {
   type PromptModel,
   type PromptParts,
   promptTokensMax
-} from "./PromptAssembly.ts"
-import { filesOf, questionStart } from "./PromptMessages.ts"
-import type { Demands } from "./ResponseRequest.ts"
-import { thatCall, thatHonor, tooLong, withRoom } from "./SuitableCandidates.ts"
-import { withAllTurns } from "./WholeHistory.ts"
+} from "./prompt/PromptAssembly.ts"
+import { filesOf, questionStart } from "./prompt/PromptMessages.ts"
+import type { Demands } from "./prompt/ResponseRequest.ts"
 
-export type { Attempt } from "./Attempt.ts"
+/** The candidates that can call functions. */
+const thatCall = (
+  candidates: Arr.NonEmptyReadonlyArray<Candidate>
+): Effect.Effect<Arr.NonEmptyReadonlyArray<Candidate>, InvalidRequest> => {
+  const calling = candidates.filter(({ model }) => model.tools)
+  return Arr.isReadonlyArrayNonEmpty(calling)
+    ? Effect.succeed(calling)
+    : Effect.fail(
+        new InvalidRequest({
+          param: "tools",
+          message:
+            "`tools` needs a model that can call functions, and none that may answer can. Leave it out."
+        })
+      )
+}
+
+/** The candidates whose servers can be asked to answer so. */
+const thatHonor = (
+  candidates: Arr.NonEmptyReadonlyArray<Candidate>,
+  options: AnswerOptions
+): Effect.Effect<Arr.NonEmptyReadonlyArray<Candidate>, InvalidRequest> => {
+  const lackedBy = ({ lacks }: Candidate) => lacks?.(options) ?? null
+  const honoring = candidates.filter((candidate) => lackedBy(candidate) === null)
+  if (Arr.isReadonlyArrayNonEmpty(honoring)) return Effect.succeed(honoring)
+  const param = lackedBy(candidates[0]) ?? ""
+  const reason =
+    param === "temperature"
+      ? "is higher than the models that may answer take"
+      : "is nothing that the models that may answer take"
+  return Effect.fail(
+    new InvalidRequest({ param, message: `\`${param}\` ${reason}. Leave it out, or name another \`model\`.` })
+  )
+}
+
+/** The candidates that have room for a prompt with passages in it. */
+const withRoom = (candidates: Arr.NonEmptyReadonlyArray<Candidate>, promptTokens: number) => {
+  const fitting = candidates.flatMap((candidate): ReadonlyArray<Candidate> => {
+    const room = candidate.model.contextWindow - promptTokens
+    return room < 1 ? [] : [{ ...candidate, maxOutputTokens: Math.min(candidate.maxOutputTokens, room) }]
+  })
+  return Arr.isReadonlyArrayNonEmpty(fitting)
+    ? Effect.succeed(fitting)
+    : Effect.fail(tooLong(promptTokens, candidates))
+}
+
+const tooLong = (promptTokens: number, candidates: ReadonlyArray<Candidate>): PromptTooLong => {
+  const windows = candidates.map(({ model }) => model.contextWindow)
+  return new PromptTooLong({ promptTokens, tokensMax: Math.max(...windows) - 1 })
+}
+
+/** The attempts whose prompt has all earlier turns. */
+const withAllTurns = (
+  attempts: Arr.NonEmptyReadonlyArray<Attempt>,
+  { turnCount }: ConversationState,
+  history: ReadonlyArray<StoredTurn>
+) => {
+  const whole = attempts.flatMap((attempt): ReadonlyArray<Attempt> => {
+    if (attempt.droppedTurns > 0 || history.length < turnCount) return []
+    const shorter: Attempt["shorter"] = (contextTokens) => {
+      const less = attempt.shorter(contextTokens)
+      return less === null || less.droppedTurns > 0 ? null : less
+    }
+    return [{ ...attempt, shorter }]
+  })
+  const tokensMax = Math.max(...attempts.map(({ model }) => model.contextWindow)) - 1
+  return Arr.isReadonlyArrayNonEmpty(whole)
+    ? Effect.succeed(whole)
+    : Effect.fail(new PromptTooLong({ promptTokens: tokensMax + 1, tokensMax, ofHistory: true }))
+}
+
+export type { Attempt } from "./generation/Attempt.ts"
 
 /** At most this share of the best model's window goes to passages of a project's files. */
 const passagesShareMax = 0.25

@@ -4,12 +4,12 @@ import type { ResponseObject, ResponseStart } from "../api/ResponseObject.ts"
 import type { DatabaseUnavailable, TurnLeaseLost } from "../domain/Errors.ts"
 import type { ItemId } from "../domain/Ids.ts"
 import type { AppConfig } from "../settings/AppConfig.ts"
-import { type Meter, noteOutcome } from "./Accounting.ts"
-import type { Search } from "./Citations.ts"
-import * as Events from "./Events.ts"
-import { type EventsState, isFinished } from "./EventsState.ts"
-import type { Generation } from "./Generation.ts"
-import type { GenerationError, GenerationPart } from "./Round.ts"
+import { type Meter, noteOutcome } from "./generation/Accounting.ts"
+import * as Events from "./generation/Events.ts"
+import { type EventsState, isFinished } from "./generation/EventsState.ts"
+import type { Generation } from "./generation/Generation.ts"
+import type { GenerationError, GenerationPart } from "./generation/Round.ts"
+import type { Search } from "./prompt/Citations.ts"
 
 /** Why a stream that has begun fails: the terminal `error` event. */
 export type GenerationFailure = GenerationError | TurnLeaseLost | DatabaseUnavailable

@@ -2,9 +2,10 @@ import { Effect, Predicate } from "effect"
 import { InvalidRequest } from "../domain/Errors.ts"
 import type { ToolChoice, ToolSpec } from "../domain/ModelCall.ts"
 import type { Toolkit } from "../tools/Toolkit.ts"
-import { besideFunctions, type CallRules } from "./CallRules.ts"
-import type { Demands } from "./ResponseRequest.ts"
-import { makeToolOffers, type RunTool, type ToolOffer, toolOffer } from "./ToolCalls.ts"
+import { besideFunctions, type CallRules } from "./generation/CallRules.ts"
+import { type RunTool } from "./generation/ToolCalls.ts"
+import type { Demands } from "./prompt/ResponseRequest.ts"
+import { makeToolOffers, type ToolOffer, toolOffer } from "./prompt/ToolOffers.ts"
 
 /** What the models are offered for one request, and what becomes of their calls. */
 interface Offer {

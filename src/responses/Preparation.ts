@@ -2,34 +2,87 @@ import { Array as Arr, Clock, Effect } from "effect"
 import { Conversations } from "../conversations/Conversations.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import type { Caller } from "../domain/Account.ts"
-import type { ConversationState } from "../domain/Conversation.ts"
-import type { ConversationId, UserId } from "../domain/Ids.ts"
+import type { ConversationState, InputItem } from "../domain/Conversation.ts"
+import { InvalidRequest, ProjectNotFound } from "../domain/Errors.ts"
+import type { ConversationId, UserId, ProjectId } from "../domain/Ids.ts"
 import { type Operation, operationNames } from "../domain/Plan.ts"
 import type { Denial, Permissions } from "../plans/Permissions.ts"
 import { Policy } from "../plans/Policy.ts"
+import { JsonSchemas } from "../schemas/JsonSchemas.ts"
 import { Toolkit } from "../tools/Toolkit.ts"
-import { AttachedFiles } from "./AttachedFiles.ts"
 import { Attempts } from "./Attempts.ts"
-import { answeredCalls } from "./FunctionItems.ts"
+import { inputChecks } from "./generation/InputCheck.ts"
+import { makeOffers } from "./Offers.ts"
+import { AttachedFiles } from "./prompt/AttachedFiles.ts"
+import { answeredCalls } from "./prompt/FunctionItems.ts"
 import {
   type GivenItem,
   type IncomingInput,
   notInHistory,
   readInput,
   resolveReferences
-} from "./IncomingInput.ts"
-import { inputChecks } from "./InputCheck.ts"
-import { nextItemId } from "./ItemIds.ts"
-import { JsonSchemas } from "./JsonSchemas.ts"
-import { namingDocument } from "./LongDocument.ts"
-import { makeOffers } from "./Offers.ts"
-import { ProjectKnowledge } from "./ProjectKnowledge.ts"
-import { filesOf } from "./PromptMessages.ts"
-import { demandContent, demandQuestion } from "./Question.ts"
-import { RequestMedia } from "./RequestMedia.ts"
+} from "./prompt/IncomingInput.ts"
+import { ProjectKnowledge } from "./prompt/ProjectKnowledge.ts"
+import { filesOf } from "./prompt/PromptMessages.ts"
+import { namingDocument, RequestMedia } from "./prompt/RequestMedia.ts"
+import { nextItemId, type Demands, type ResponseRequest } from "./prompt/ResponseRequest.ts"
 import { cacheScopeOf, instructionsOf, keptInstructions, RequestTurn } from "./RequestTurn.ts"
-import type { Demands, ResponseRequest } from "./ResponseRequest.ts"
-import { makeSearchedProjects, searchParam } from "./SearchedProjects.ts"
+
+/** What a request must have for a model to answer. */
+
+const isEmpty = (item: InputItem): boolean =>
+  item.type === "reasoning" ||
+  (item.type === "message" && item.content.every((part) => "text" in part && part.text === ""))
+
+/** Fails without a message of the user, unless results of the client's functions are answered. Source: specification of `/v1`. */
+const demandQuestion = ({ entries, results }: IncomingInput): Effect.Effect<void, InvalidRequest> =>
+  results.length > 0 ||
+  entries.some(
+    (entry) =>
+      entry.kind === "item" &&
+      entry.item.type === "message" &&
+      entry.item.role === "user" &&
+      !isEmpty(entry.item)
+  )
+    ? Effect.void
+    : Effect.fail(new InvalidRequest({ param: "input", message: "`input` holds no message of the user." }))
+
+/** Fails where a model would get nothing at all: no instructions, no earlier turn, and no item with content. */
+const demandContent = (
+  { systemMessage, turnCount }: ConversationState,
+  instructions: ReadonlyArray<string | null>,
+  items: ReadonlyArray<InputItem>
+): Effect.Effect<void, InvalidRequest> =>
+  turnCount > 0 || [systemMessage, ...instructions].some((text) => !!text) || !items.every(isEmpty)
+    ? Effect.void
+    : Effect.fail(
+        new InvalidRequest({
+          param: "input",
+          message: "`input` has no content, and there are no instructions. Send a message that is not empty."
+        })
+      )
+
+/** What of a request asks for a search of files. */
+type Asking = Pick<ResponseRequest, "project_id">
+
+/** The field by which a request asks for a search of files; null where it asks for none. */
+const searchParam = ({ project_id }: Asking, { fileSearch }: Demands): string | null =>
+  fileSearch?.projects[0]?.param ?? (project_id == null ? null : "project_id")
+
+/** The proofs that the user may read the projects that a request searches. */
+const makeSearchedProjects = Effect.map(Policy, (policy) => {
+  /** A client of vector stores has no other word for those that it can't read. */
+  const readable = (userId: UserId, id: ProjectId, param: string) =>
+    policy
+      .project(userId, id, param)
+      .pipe(Effect.catchTag("NotProjectMember", () => new ProjectNotFound({ param })))
+
+  return Effect.fnUntraced(function* (userId: UserId, { project_id }: Asking, { fileSearch }: Demands) {
+    if (fileSearch !== undefined)
+      return yield* Effect.forEach(fileSearch.projects, ({ id, param }) => readable(userId, id, param))
+    return project_id == null ? [] : [yield* policy.project(userId, project_id)]
+  })
+})
 
 /** Everything that precedes the first call of a model: what is asked, by whom, of which models, and in which words. */
 export const makePreparation = Effect.gen(function* () {

@@ -10,7 +10,7 @@ import {
   type TurnLeaseLost
 } from "../domain/Errors.ts"
 import { ConversationId, type ResponseId, type UserId } from "../domain/Ids.ts"
-import type { Demands, ResponseRequest } from "./ResponseRequest.ts"
+import type { Demands, ResponseRequest } from "./prompt/ResponseRequest.ts"
 
 /** The turn of a request: what it starts from, and how it is stored. */
 interface OpenedTurn {

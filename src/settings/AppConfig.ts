@@ -1,5 +1,5 @@
 import { ConfigProvider, Context, Effect, Option, Redacted, Struct } from "effect"
-import { nearMiss } from "../domain/nearMiss.ts"
+import { nearMiss } from "../runtime/nearMiss.ts"
 import { type FoundSecret, secretVariable, type Setting, shown, variable } from "./Setting.ts"
 import { type SettingProblem, SettingsInvalid } from "./SettingProblem.ts"
 import { type Given, ownChecks, type SettingsCheck } from "./SettingsChecks.ts"

@@ -10,7 +10,7 @@ const packageName = /^((?:@[a-z0-9~-][\w.~-]*\/)?[a-z0-9~-][\w.~-]*)((?:\/[\w~-]
 export const isPackageName = (text: string): boolean => packageName.test(text)
 
 /** A folder, relative to the file that names it. */
-export interface PackagePlace {
+interface PackagePlace {
   readonly file: string
   readonly folder: string
 }

@@ -10,7 +10,7 @@ const scalar = /(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(
  * Offsets of the parts of a text of JSON, by their paths, and of the place where it stops being JSON, if it
  * does.
  */
-export interface JsonPlaces {
+interface JsonPlaces {
   readonly offsets: ReadonlyMap<string, number>
   readonly problemAt: number | null
 }

@@ -1,5 +1,5 @@
 import { Array as Arr, Deferred, Effect, Exit } from "effect"
-import { forEverybody } from "../domain/ProcessorTurns.ts"
+import { forEverybody } from "../runtime/ProcessorTurns.ts"
 
 interface Waiting<A, E> {
   readonly item: A

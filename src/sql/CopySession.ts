@@ -2,7 +2,7 @@ import { pipeline } from "node:stream/promises"
 import { Effect, Predicate, Redacted, Schema, type Scope, Stream } from "effect"
 import { Client, type ClientConfig } from "pg"
 import { from as copyFrom, to as copyTo } from "pg-copy-streams"
-import { inRealTime } from "../domain/Monotonic.ts"
+import { inRealTime } from "../runtime/Monotonic.ts"
 import { type DatabaseAddress, sentence, sslOf } from "./DatabaseClient.ts"
 
 /**

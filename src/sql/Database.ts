@@ -13,10 +13,10 @@ import {
 import { Reactivity } from "effect/reactivity"
 import { SqlClient } from "effect/sql"
 import { DatabaseUnavailable } from "../domain/Errors.ts"
-import { inRealTime } from "../domain/Monotonic.ts"
 import type { DataDirectoryInUse } from "../postgres/DirectoryOwner.ts"
 import { findEmbedded, startEmbeddedPostgres } from "../postgres/EmbeddedPostgres.ts"
 import type { EmbeddedPostgresFailed } from "../postgres/PostgresBinaries.ts"
+import { inRealTime } from "../runtime/Monotonic.ts"
 import { AppConfig, type Settings } from "../settings/AppConfig.ts"
 import {
   databaseConnections,

@@ -3,9 +3,9 @@ import type { ConnectionOptions } from "node:tls"
 import { PgClient, PgPool, type PgConnection } from "@effect/sql-pg"
 import { Duration, Effect, identity, Option, Predicate, Redacted, type Scope, Stream, String } from "effect"
 import { SqlClient, SqlError, Statement, type SqlConnection } from "effect/sql"
-import { FairPermits } from "../domain/FairPermits.ts"
-import { inRealTime } from "../domain/Monotonic.ts"
-import { WorksFor } from "../domain/ProcessorTurns.ts"
+import { FairPermits } from "../runtime/FairPermits.ts"
+import { inRealTime } from "../runtime/Monotonic.ts"
+import { WorksFor } from "../runtime/ProcessorTurns.ts"
 
 /**
  * Sentences of class 22, data exception, quote the value that could not be used, which may be what a user

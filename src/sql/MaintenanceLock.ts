@@ -1,5 +1,5 @@
 import { Effect, Schedule, Schema } from "effect"
-import { inRealTime } from "../domain/Monotonic.ts"
+import { inRealTime } from "../runtime/Monotonic.ts"
 import { advisoryLocks } from "./AdvisoryLock.ts"
 import type { CopySession } from "./CopySession.ts"
 

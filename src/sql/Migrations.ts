@@ -36,7 +36,7 @@ import fileAttributes from "../../migrations/0035_file_attributes.ts"
 import vectorStores from "../../migrations/0036_vector_stores.ts"
 import keyedEmbeddings from "../../migrations/0037_keyed_embeddings.ts"
 import fileCopies from "../../migrations/0038_file_copies.ts"
-import { inRealTime } from "../domain/Monotonic.ts"
+import { inRealTime } from "../runtime/Monotonic.ts"
 import { buildText, thisBuild } from "../settings/Build.ts"
 import { Database } from "./Database.ts"
 import { makeDatabaseClient, type DatabaseAddress } from "./DatabaseClient.ts"
@@ -87,7 +87,7 @@ const numberOf = (name: string): number => Number.parseInt(name, 10)
 export const newestKnown = Math.max(...Object.keys(migrations).map(numberOf))
 
 /** The database was migrated by a newer version of the service; this one doesn't know its tables. */
-export class SchemaTooNew extends Schema.TaggedError<SchemaTooNew>()("SchemaTooNew", {
+class SchemaTooNew extends Schema.TaggedError<SchemaTooNew>()("SchemaTooNew", {
   found: Schema.Int,
   known: Schema.Int,
   /**
@@ -117,7 +117,7 @@ class RestoreUnfinished extends Schema.TaggedError<RestoreUnfinished>()("Restore
 }
 
 /** The tables could not be brought up to date; nothing was changed by the migration that failed. */
-export class MigrationFailed extends Schema.TaggedError<MigrationFailed>()("MigrationFailed", {
+class MigrationFailed extends Schema.TaggedError<MigrationFailed>()("MigrationFailed", {
   message: Schema.String,
   cause: Schema.Defect()
 }) {}

@@ -1,7 +1,7 @@
 import { Effect, Redacted, Schema } from "effect"
 import { Reactivity } from "effect/reactivity"
 import type { SqlConnection, SqlError } from "effect/sql"
-import { inRealTime } from "../domain/Monotonic.ts"
+import { inRealTime } from "../runtime/Monotonic.ts"
 import {
   type ClientLimits,
   type DatabaseAddress,

@@ -1,5 +1,5 @@
 import { Cause, Formatter, Logger, Predicate } from "effect"
-import { counted } from "../domain/counted.ts"
+import { counted } from "../runtime/counted.ts"
 import type { LogOutput } from "./LogOutput.ts"
 
 /** The parts of a log line. */

@@ -1,7 +1,7 @@
 import { Clock, Effect } from "effect"
 import type { DatabaseUnavailable, UsageLimitExceeded } from "../domain/Errors.ts"
-import { FairPermits } from "../domain/FairPermits.ts"
 import type { UserId } from "../domain/Ids.ts"
+import { FairPermits } from "../runtime/FairPermits.ts"
 import type { Grant, TokenRequest } from "./TokenCounters.ts"
 
 /** Interval at which the first request of a queue is retried: other processes release tokens, too. */

@@ -5,7 +5,7 @@ import type { AllowanceState, KeyAllowance, LimitChange, Span, TokenLimits } fro
 import { type DatabaseUnavailable, UsageLimitExceeded } from "../domain/Errors.ts"
 import type { UserId } from "../domain/Ids.ts"
 import { hasTokenLimit } from "../domain/KeyLimits.ts"
-import { inRealTime } from "../domain/Monotonic.ts"
+import { inRealTime } from "../runtime/Monotonic.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { makeBatcher } from "../sql/Batcher.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
@@ -32,7 +32,7 @@ interface TokensSpent {
 }
 
 /** Tokens since midnight UTC, and since the first of the month UTC. */
-export interface UserUsage {
+interface UserUsage {
   readonly today: TokensSpent
   readonly month: TokensSpent
 }

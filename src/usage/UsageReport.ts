@@ -35,7 +35,7 @@ const Row = Schema.Struct({
   keyOwner: Schema.NullOr(Schema.String)
 })
 
-export interface ReportLine extends UsageSums {
+interface ReportLine extends UsageSums {
   /** The day, the name of the model or of the organization, the e-mail address of the user, or the id of the key. */
   readonly label: string
   /**

@@ -8,9 +8,9 @@ import {
 import { Message, MessageEvent } from "../../src/api/anthropic/Message.ts"
 import type { ResponseObject } from "../../src/api/ResponseObject.ts"
 import { ItemId } from "../../src/domain/Ids.ts"
-import * as Events from "../../src/responses/Events.ts"
-import { isFinished } from "../../src/responses/EventsState.ts"
-import { itemEvents } from "../../src/responses/ItemEvents.ts"
+import * as Events from "../../src/responses/generation/Events.ts"
+import { isFinished } from "../../src/responses/generation/EventsState.ts"
+import { itemEvents } from "../../src/responses/generation/ItemEvents.ts"
 import { counter, play, saidOf, Script, start, usage } from "../responses/eventScripts.ts"
 import { foldMessage } from "./messageEvents.ts"
 

@@ -6,7 +6,7 @@ import { Conversations } from "../../src/conversations/Conversations.ts"
 import { StoredResponses } from "../../src/conversations/StoredResponses.ts"
 import type { TurnDetails } from "../../src/domain/Conversation.ts"
 import { ItemId } from "../../src/domain/Ids.ts"
-import { inRealTime } from "../../src/domain/Monotonic.ts"
+import { inRealTime } from "../../src/runtime/Monotonic.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
 import {
   addTurn,

@@ -1,6 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { jsonBounds } from "../../src/domain/JsonScanner.ts"
+import { jsonBounds } from "../../src/http/JsonScanner.ts"
 import { openRaw } from "../support/RawClient.ts"
 import { says, ScriptedModel } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"

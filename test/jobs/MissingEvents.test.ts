@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { EventBody } from "../../src/api/ResponseEvent.ts"
 import { ItemId } from "../../src/domain/Ids.ts"
-import { missingEvents } from "../../src/jobs/MissingEvents.ts"
-import * as Events from "../../src/responses/Events.ts"
-import { isFinished } from "../../src/responses/EventsState.ts"
-import type { GenerationPart } from "../../src/responses/Round.ts"
+import { missingEvents } from "../../src/jobs/JobEnds.ts"
+import * as Events from "../../src/responses/generation/Events.ts"
+import { isFinished } from "../../src/responses/generation/EventsState.ts"
+import type { GenerationPart } from "../../src/responses/generation/Round.ts"
 import { counter, start, usage } from "../responses/eventScripts.ts"
 
 /** All events of an answer but the last, and the response at its end. */

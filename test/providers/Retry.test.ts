@@ -9,7 +9,7 @@ import {
   FirstTokenTimeout
 } from "../../src/providers/Fault.ts"
 import { errorEventFault, statusFault } from "../../src/providers/FaultCause.ts"
-import { retryBudget, retryWait } from "../../src/providers/Retry.ts"
+import { retryBudget, retryWait } from "../../src/providers/ServerCall.ts"
 
 const status = (code: number, label = ""): Fault => statusFault(code, { type: "error", label, message: "" })
 const errorEvent = (label: string): Fault => errorEventFault({ type: "error", label, message: "" })

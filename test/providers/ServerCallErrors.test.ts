@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import type { ModelRequest } from "../../src/domain/ModelCall.ts"
-import { monotonicSeconds } from "../../src/domain/Monotonic.ts"
 import { makeServerCall } from "../../src/providers/ServerCall.ts"
 import { makeUpstream } from "../../src/providers/Upstream.ts"
+import { monotonicSeconds } from "../../src/runtime/Monotonic.ts"
 import { makeMockModelServer, type MockBehaviour } from "../support/MockModelServer.ts"
 import { frames, gate, model, request, secretKey, serverAt, textOf, timeouts } from "./ServerSetup.ts"
 

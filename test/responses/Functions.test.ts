@@ -8,12 +8,12 @@ import type {
   ToolSpec
 } from "../../src/domain/ModelCall.ts"
 import type { Attempt } from "../../src/responses/Attempts.ts"
-import { functionCall } from "../../src/responses/CallItems.ts"
-import type { CallRules } from "../../src/responses/CallRules.ts"
+import { functionCall } from "../../src/responses/generation/CallItems.ts"
+import type { CallRules } from "../../src/responses/generation/CallRules.ts"
+import type { GenerationPart } from "../../src/responses/generation/Round.ts"
+import { type RunTool, toolRoundsMax } from "../../src/responses/generation/ToolCalls.ts"
 import { makeOffers } from "../../src/responses/Offers.ts"
-import type { Demands } from "../../src/responses/ResponseRequest.ts"
-import type { GenerationPart } from "../../src/responses/Round.ts"
-import { type RunTool, toolRoundsMax } from "../../src/responses/ToolCalls.ts"
+import type { Demands } from "../../src/responses/prompt/ResponseRequest.ts"
 import { attempt, drain, start } from "./attempts.ts"
 
 const spec = (name: string): ToolSpec => ({ name, description: "", parameters: { type: "object" } })

@@ -1,7 +1,7 @@
 import { Effect, Layer, Redacted, Stream } from "effect"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
 import { CurrentUser } from "../../src/domain/Account.ts"
-import type { Demands, ResponseRequest } from "../../src/responses/ResponseRequest.ts"
+import type { Demands, ResponseRequest } from "../../src/responses/prompt/ResponseRequest.ts"
 import { Responses } from "../../src/responses/Responses.ts"
 import { TestApp } from "../support/TestApp.ts"
 

@@ -4,9 +4,9 @@ import { errorEvent, type EventBody } from "../../src/api/ResponseEvent.ts"
 import type { ResponseStart } from "../../src/api/ResponseObject.ts"
 import { ConversationId, ItemId, ResponseId } from "../../src/domain/Ids.ts"
 import type { ModelUsage } from "../../src/domain/ModelCall.ts"
-import * as Events from "../../src/responses/Events.ts"
-import { isFinished } from "../../src/responses/EventsState.ts"
-import type { GenerationPart } from "../../src/responses/Round.ts"
+import * as Events from "../../src/responses/generation/Events.ts"
+import { isFinished } from "../../src/responses/generation/EventsState.ts"
+import type { GenerationPart } from "../../src/responses/generation/Round.ts"
 
 export const start: ResponseStart = {
   id: ResponseId.make("019845e1-682f-4b02-a706-3b2422d13aec"),

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber } from "effect"
-import { inTurns, WorksFor } from "../../src/domain/ProcessorTurns.ts"
+import { inTurns, WorksFor } from "../../src/runtime/ProcessorTurns.ts"
 import { makeBatcher } from "../../src/sql/Batcher.ts"
 
 /** A batcher whose writes are seen, and wait for a gate; items below zero can't be written. */

@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { inTurns } from "../../src/domain/ProcessorTurns.ts"
+import { inTurns } from "../../src/runtime/ProcessorTurns.ts"
 import { Database } from "../../src/sql/Database.ts"
 import { orUnavailable } from "../../src/sql/orUnavailable.ts"
 import { childrenOf, dataDirectory, ground, serverPid, start } from "../postgres/embeddedServer.ts"

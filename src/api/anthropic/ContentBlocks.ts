@@ -129,7 +129,7 @@ export const UserBlock = Schema.Union([...saidBlocks, ToolResultBlock]).annotate
   expected: "a text, image, document, search_result or tool_result block"
 })
 
-export const ToolUseBlock = Schema.Struct({
+const ToolUseBlock = Schema.Struct({
   type: Schema.Literal("tool_use"),
   id: CallId,
   name: StorableText.check(Schema.isMinLength(1, { expected: "a string that is not empty" })),

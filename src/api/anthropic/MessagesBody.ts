@@ -47,7 +47,7 @@ const ClientTool = Schema.Struct({
   input_schema: JsonObject,
   strict: maybe(Schema.Boolean)
 })
-export type ClientTool = typeof ClientTool.Type
+type ClientTool = typeof ClientTool.Type
 
 /** A tool that Anthropic defines; its type ends with a date. */
 const DefinedTool = Schema.Struct({
@@ -75,7 +75,7 @@ const ToolChoice = Schema.Union([
   Schema.Struct({ type: Schema.Literal("tool"), name: ToolName, ...parallel }),
   Schema.Struct({ type: Schema.Literal("none") })
 ]).annotate({ expected: "an object of the type auto, any, tool or none" })
-export type ToolChoice = typeof ToolChoice.Type
+type ToolChoice = typeof ToolChoice.Type
 
 // How to answer.
 

@@ -31,7 +31,7 @@ const partsMax = 10_000
 const callsMax = 128
 const stopsMax = 4
 /** Answers to one request. */
-export const choicesMax = 8
+const choicesMax = 8
 const stopCharactersMax = 512
 
 // Parts.

@@ -12,7 +12,7 @@ const Encoded = Schema.StringFromBase64.check(
 )
 
 /** A summary as an item has it. */
-export const Summary = Encoded.pipe(
+const Summary = Encoded.pipe(
   Schema.decodeTo(
     Schema.String,
     SchemaTransformation.transform({

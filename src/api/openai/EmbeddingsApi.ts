@@ -7,7 +7,7 @@ import { Authentication, BoundedBody } from "../Middleware.ts"
 import { withUnknownFields } from "../ReadInSteps.ts"
 import { Label, maybe, positiveInteger } from "./Fields.ts"
 
-export const textsMax = 2_048
+const textsMax = 2_048
 
 const noTokens =
   "lists of tokens are not taken (in LangChain for Python, set `check_embedding_ctx_length=False`)"

@@ -6,7 +6,8 @@ import { fileEndpoints } from "../FilesApi.ts"
 import { Authentication, BoundedBody, DocumentAccess, Envelope } from "../Middleware.ts"
 import { commonRefusals, license, servers } from "../OperationDescription.ts"
 import { withUnknownFields } from "../ReadInSteps.ts"
-import { ChatApi } from "./ChatApi.ts"
+import { ChatBodyWithRest } from "./ChatBody.ts"
+import { ChatChunk, ChatCompletion } from "./ChatCompletion.ts"
 import { CompactApi } from "./CompactApi.ts"
 import { CompletionsApi } from "./CompletionsApi.ts"
 import { ConversationsApi } from "./ConversationsApi.ts"
@@ -20,6 +21,28 @@ import { StoredResponsesApi } from "./StoredResponsesApi.ts"
 import { FileBatchesApi, StoreFilesApi } from "./StoreFilesApi.ts"
 import { VectorSearchApi, VectorStoresApi } from "./VectorStoresApi.ts"
 import { WebSocketApi } from "./WebSocketApi.ts"
+
+class ChatApi extends HttpApiGroup.make("chat")
+  .add(
+    HttpApiEndpoint.post("create", "/chat/completions", {
+      payload: ChatBodyWithRest,
+      success: [ChatCompletion, HttpApiSchema.StreamSse({ data: ChatChunk })],
+      error: [UnprocessableContent]
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Answer a chat",
+        description:
+          "Answers the last message of a chat, whose earlier messages the client sends each time. With `stream: true` the answer " +
+          "comes in chunks, one `data:` line each, and ends with `data: [DONE]`. A failure after the first chunk is a line with " +
+          "an `error`. Nothing is stored unless `store` is true."
+      })
+    )
+  )
+  .middleware(BoundedBody)
+  // Added last, so that it runs first: no body is read before the key is checked.
+  .middleware(Authentication)
+  .prefix("/openai/v1")
+  .annotateMerge(OpenApi.annotations({ title: "Chat", description: "Chat Completions." })) {}
 
 /** The body with its unknown fields, which a response names as ignored. */
 const CreateBodyWithRest = withUnknownFields(CreateBody).annotate({

@@ -12,7 +12,7 @@ export const Detail = Schema.Literals([...imageDetails, "original"]).annotate({
   expected: "auto, low, high or original"
 })
 
-export const InputText = Schema.Struct({ type: Schema.Literal("input_text"), text: StorableText })
+const InputText = Schema.Struct({ type: Schema.Literal("input_text"), text: StorableText })
 
 /** Nothing of it is stored as text, and its length is that of the body at most. */
 const Address = Schema.String.check(Schema.isMinLength(1, { expected: "a string that is not empty" }))

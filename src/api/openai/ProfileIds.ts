@@ -4,7 +4,7 @@ import { Schema, SchemaTransformation } from "effect"
  * Ids as clients of the OpenAI interface expect them: a prefix that says what is named, and the same UUID as everywhere else.
  * Clients may send either form.
  */
-export const prefixes = {
+const prefixes = {
   response: "resp_",
   chatCompletion: "chatcmpl-",
   completion: "cmpl-",

@@ -98,7 +98,7 @@ const servedTypes: ReadonlySet<unknown> = new Set<unknown>([
 
 /** A tool that OpenAI runs and this service doesn't, such as `image_generation`: it is left out, and named in a header. */
 const Unserved = Schema.Struct({ type: Schema.Literal("unserved"), given: JsonObject })
-export type Unserved = typeof Unserved.Type
+type Unserved = typeof Unserved.Type
 const UnservedTool = JsonObject.check(
   Schema.makeFilter(({ type }) => Predicate.isString(type) && !servedTypes.has(type), {
     expected: "a tool with a `type`"

@@ -111,7 +111,7 @@ export const ofLength =
     })
 
 /** Length and SHA-256 of bytes that pass by in pieces. */
-export interface Tally {
+interface Tally {
   readonly add: (piece: Uint8Array) => void
   /** To be asked once, after the last piece. */
   readonly total: () => { readonly bytes: number; readonly sha256: Uint8Array }

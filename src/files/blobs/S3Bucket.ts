@@ -1,7 +1,7 @@
 import { Effect, Option, Predicate, Redacted, Schedule, Schema, Stream } from "effect"
 import { S3mini, S3ServiceError } from "s3mini"
-import { failureReason } from "../../domain/failureReason.ts"
-import { monotonicSeconds } from "../../domain/Monotonic.ts"
+import { failureReason } from "../../runtime/failureReason.ts"
+import { monotonicSeconds } from "../../runtime/Monotonic.ts"
 import type { Settings } from "../../settings/AppConfig.ts"
 
 export const bucketLimits = {

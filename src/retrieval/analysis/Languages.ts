@@ -66,7 +66,7 @@ const sampleOf = (words: ReadonlyArray<Word>): ReadonlyArray<string> => {
   return [...plain.slice(0, half), ...plain.slice(middle, middle + half)].map(({ text }) => text)
 }
 
-export interface Detected {
+interface Detected {
   /** Whose dictionary knows the words' stems; `simple` where there is none. */
   readonly language: string
   /** Whether there is enough of the text to tell. */

@@ -172,5 +172,3 @@ export const makeIndexTable = Effect.gen(function* () {
 
   return { replace, remove, language }
 })
-
-export type IndexTable = Effect.Success<typeof makeIndexTable>

@@ -12,7 +12,7 @@ export const frequencyMax = 2 ** frequencyBits - 1
 export const lengthMax = 2 ** lengthBits - 1
 const positionMask = 2 ** positionBits - 1
 
-export interface Posting {
+interface Posting {
   readonly position: number
   readonly frequency: number
   readonly length: number

@@ -12,7 +12,7 @@ const positionMax = 2 ** 31 - 1
 const askedAtOnce = 2
 
 /** One of the indexes; its positions are those of the whole without `offset`. */
-export interface IndexPart {
+interface IndexPart {
   readonly id: number
   readonly offset: number
   readonly filter: AttributeFilter | null

@@ -103,7 +103,7 @@ const takeApart = Effect.fnUntraced(function* (
 const shortest = (parts: readonly [string, string]): number => Math.min(...parts.map(({ length }) => length))
 
 /** What stands for the words of a question in an index. */
-export interface LookedUp {
+interface LookedUp {
   readonly words: ReadonlyArray<FoundWord>
   /** Of each term, how many chunks hold it. */
   readonly frequencies: ReadonlyMap<string, number>

@@ -25,7 +25,7 @@ interface EmbeddedTexts {
 }
 
 /** A server that speaks OpenAI Embeddings. */
-export interface EmbeddingServer {
+interface EmbeddingServer {
   readonly model: string
   /** The server's address. */
   readonly place: string

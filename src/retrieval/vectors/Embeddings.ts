@@ -1,6 +1,6 @@
 import { Effect, Exit, Option, Schedule, type Scope } from "effect"
 import { CircuitBreaker } from "effect/persistence"
-import { makeCircuits } from "../../domain/Circuits.ts"
+import { makeCircuits } from "../../runtime/Circuits.ts"
 import type { Settings } from "../../settings/AppConfig.ts"
 import { type EmbeddingFault, makeEmbeddingServer, malformed, passing } from "./EmbeddingServer.ts"
 import { normalized, type Vector, type VectorTable } from "./VectorTable.ts"

@@ -80,7 +80,7 @@ export const makeSemantic = (embeddings: Embeddings, table: VectorTable) => {
 export type Semantic = ReturnType<typeof makeSemantic>
 
 /** A chunk with a score, by words or by both. */
-export interface Ranked {
+interface Ranked {
   readonly position: number
   readonly score: number
 }

@@ -17,7 +17,7 @@ const zstdWindowLog = 23
 /** Decompressed at a time. */
 const chunkBytes = 64 * 1024
 
-export interface Body {
+interface Body {
   readonly bytes: Uint8Array
   readonly isCut: boolean
 }

@@ -1,6 +1,6 @@
 import ipaddr, { type IPv4, type IPv6 } from "ipaddr.js"
 
-export const urlCharactersMax = 4096
+const urlCharactersMax = 4096
 
 /** Longest name in DNS, and longest of its parts. */
 const nameCharactersMax = 253

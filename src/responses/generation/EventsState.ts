@@ -1,0 +1,44 @@
+import type { Chunk } from "effect"
+import type { EventBody } from "../../api/ResponseEvent.ts"
+import type { ResponseStart } from "../../api/ResponseObject.ts"
+import type { OutputItem } from "../../domain/Conversation.ts"
+import type { ItemId } from "../../domain/Ids.ts"
+import type { TokenLogprob } from "../../domain/ModelCall.ts"
+import type { Passage } from "../prompt/Citations.ts"
+import type { GenerationPart } from "./Round.ts"
+
+/** The state of the machine that makes the events of a stream, and its steps. */
+
+export interface EventsState {
+  readonly start: ResponseStart
+  /** The items so far, without the open one: all are done, except tool calls that run. */
+  readonly output: ReadonlyArray<OutputItem>
+  /** The message that is being written. */
+  readonly open: ItemId | null
+  /** The reasoning that is being written. Where there is one, no message is open. */
+  readonly thought: ItemId | null
+  /** Whether the open message says that the model refuses to answer. */
+  readonly refuses: boolean
+  /** The text of the open item so far, which its deltas have brought. */
+  readonly text: string
+  /** Those of the open message so far. */
+  readonly logprobs: Chunk.Chunk<TokenLogprob>
+  /** The first half of a surrogate pair whose second half may follow. */
+  readonly carry: string
+  readonly finish: Extract<GenerationPart, { type: "finish" }> | null
+  /** What the answer may cite. */
+  readonly passages: ReadonlyArray<Passage>
+}
+
+/** Nothing more comes: every item is done. */
+export type FinishedState = EventsState & { readonly finish: NonNullable<EventsState["finish"]> }
+
+export const isFinished = (state: EventsState): state is FinishedState => state.finish !== null
+
+export type Step = readonly [state: EventsState, events: ReadonlyArray<EventBody>]
+
+/** Two steps, one after the other. */
+export const andThen = ([state, events]: Step, next: (state: EventsState) => Step): Step => {
+  const [after, more] = next(state)
+  return [after, [...events, ...more]]
+}

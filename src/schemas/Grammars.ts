@@ -1,0 +1,81 @@
+import type { TextGrammar } from "../domain/ModelCall.ts"
+import { readLark } from "./LarkReader.ts"
+import { Broken, TooMuchWork, Unsupported } from "./Pattern.ts"
+import { type Grammar, type Misfit, recognize } from "./Recognizer.ts"
+import { readRegex } from "./RegexReader.ts"
+
+/** Longer ones aren't read. */
+const grammarCharactersMax = 32_768
+/** Longer texts aren't checked. */
+const textCharactersMax = 131_072
+/** Steps of one check: some take a millionth of a second, and none more than a few. */
+const stepsMax = 1_000_000
+/** Grammars that stay read, because clients send the same ones with each request. */
+const knownMax = 16
+
+type Reading =
+  | { readonly is: "read"; readonly grammar: Grammar }
+  /** It can't be used by anyone. */
+  | { readonly is: "broken"; readonly problem: string }
+  /** It has what isn't read here. */
+  | { readonly is: "unsupported" }
+
+const grammarOf = ({ definition, syntax }: TextGrammar): Grammar => {
+  if (syntax === "lark") return readLark(definition)
+  const pattern = readRegex(definition, "")
+  return {
+    start: "start",
+    rules: new Map([["start", [[{ pattern, label: "the expression" }]]]]),
+    ignored: null
+  }
+}
+
+export const readGrammar = (given: TextGrammar): Reading => {
+  if (given.definition.length > grammarCharactersMax) return { is: "unsupported" }
+  try {
+    return { is: "read", grammar: grammarOf(given) }
+  } catch (error) {
+    if (error instanceof Broken) return { is: "broken", problem: error.message }
+    if (error instanceof Unsupported) return { is: "unsupported" }
+    throw error
+  }
+}
+
+/** By their JSON, the one that was used last at the end. */
+const known = new Map<string, Reading>()
+
+const readingOf = (json: string): Reading => {
+  // oxlint-disable-next-line no-restricted-properties -- the service wrote it, and the process starts without Effect
+  const reading = known.get(json) ?? readGrammar(JSON.parse(json) as TextGrammar)
+  known.delete(json)
+  for (const oldest of known.keys()) {
+    if (known.size < knownMax) break
+    known.delete(oldest)
+  }
+  known.set(json, reading)
+  return reading
+}
+
+const placeIn = (text: string, { at, expected }: Misfit): string => {
+  const before = text.slice(0, at).split("\n")
+  const place = `line ${before.length}, column ${(before.at(-1) ?? "").length + 1}`
+  return expected.length === 0
+    ? `Nothing more may follow ${place}.`
+    : `At ${place} one of these is expected: ${expected.join(" ")}`
+}
+
+/**
+ * Where the text doesn't follow the grammar, which is JSON, in words that don't quote the text; null if it does, and where that can't be
+ * found out.
+ */
+export const grammarMismatch = (json: string, text: string): string | null => {
+  const reading = readingOf(json)
+  if (reading.is !== "read" || text.length > textCharactersMax) return null
+  try {
+    const misfit = recognize(reading.grammar, text, { left: stepsMax })
+    return misfit === null ? null : placeIn(text, misfit)
+  } catch (error) {
+    if (error instanceof TooMuchWork) return null
+    throw error
+  }
+}

@@ -1,0 +1,259 @@
+import type { ChildProcess } from "node:child_process"
+import { Socket } from "node:net"
+import { Context, Deferred, Duration, Effect, Layer, Option } from "effect"
+import { endGroup, memoryExceeded, spawnConfined } from "../confinement/ConfinedProcess.ts"
+import { confine } from "../confinement/Confinement.ts"
+import { type NodeProgram, nodeProgram, type ProcessBounds } from "../confinement/NodeProgram.ts"
+import { InvalidRequest, ServerBusy } from "../domain/Errors.ts"
+import type { UserId } from "../domain/Ids.ts"
+import type { AnswerFormat, TextGrammar } from "../domain/ModelCall.ts"
+import { FairPermits } from "../runtime/FairPermits.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
+import { traced } from "../telemetry/traced.ts"
+import type { SchemaAnswer, SchemaTask } from "./Protocol.ts"
+
+/** Of a schema as JSON. */
+const schemaCharactersMax = 100_000
+/** In seconds. */
+interface SchemaLimits {
+  /** For the process to compile a schema, or to check a text. Usual ones take some milliseconds. */
+  readonly task: number
+  /** For one's turn among the tasks of all. */
+  readonly queue: number
+}
+const usualLimits: SchemaLimits = { task: 2, queue: 30 }
+const startSeconds = 30
+const retryAfterSeconds = 5
+
+const mebibyte = 1_048_576
+/** The processor time of the process over its whole life: another one goes on with what it did. */
+const cpuSecondsMax = 600
+const bounds: ProcessBounds = {
+  heapBytes: 128 * mebibyte,
+  cpuSeconds: cpuSecondsMax,
+  // Requests wait for it.
+  niceness: 0
+}
+/** The resident memory. After many large schemas the process takes 300 MB, of which V8's heap is the smaller part. */
+const memoryBytesMax = 512 * mebibyte
+
+/** The program that has the schemas of clients. `self` is the module that it lies beside. */
+export const schemaProgram = (self: string = import.meta.url): NodeProgram =>
+  nodeProgram(self, "./child.ts", "./schemas.js")
+
+/** The program that has the schemas of clients. Tests take others. */
+export const CurrentSchemaProgram = Context.Reference<NodeProgram>("parley/schemas/CurrentSchemaProgram", {
+  defaultValue: () => schemaProgram()
+})
+
+type JsonSchema = Readonly<Record<string, unknown>>
+
+/**
+ * JSON Schemas of clients, compiled and applied in a process of their own: neither a schema that is expensive to compile, nor one whose
+ * patterns backtrack for ever, nor one whose check fills the memory does harm to the requests of others. See docs/decisions/json-schemas.md.
+ */
+export class JsonSchemas extends Context.Service<
+  JsonSchemas,
+  {
+    /** Fails if the format has a schema that can't be used. */
+    readonly prepare: (
+      userId: UserId,
+      format: AnswerFormat | undefined
+    ) => Effect.Effect<void, InvalidRequest | ServerBusy>
+    /** What of a text doesn't match, in words that don't quote it; null if all does. */
+    readonly mismatch: (
+      userId: UserId,
+      schema: JsonSchema,
+      text: string
+    ) => Effect.Effect<string | null, ServerBusy>
+    /** Where a text doesn't follow a grammar, in words that don't quote it; null if it does, and where that takes too long. */
+    readonly grammarMismatch: (
+      userId: UserId,
+      grammar: TextGrammar,
+      text: string
+    ) => Effect.Effect<string | null, ServerBusy>
+    /** What the confinement of the process lacks, each with the remedy. */
+    readonly unconfined: Effect.Effect<ReadonlyArray<string>>
+  }
+>()("parley/schemas/JsonSchemas") {
+  /** The limits are for tests. */
+  static readonly layerWith = (limits: SchemaLimits) =>
+    Layer.effect(
+      JsonSchemas,
+      Effect.gen(function* () {
+        const { ask, unconfined } = yield* makeChecks(limits)
+
+        const prepare: JsonSchemas["Service"]["prepare"] = traced("JsonSchemas.prepare")(
+          Effect.fnUntraced(function* (userId, format) {
+            if (format?.type !== "json_schema") return
+            const schema = JSON.stringify(format.schema)
+            if (schema.length > schemaCharactersMax) {
+              return yield* unusable(`it has more than ${schemaCharactersMax} characters`)
+            }
+            const answer = yield* ask(userId, schema, null)
+            if (answer === null) return yield* unusable("it takes too long, or too much memory, to compile")
+            if (answer.problem !== null) return yield* unusable(answer.problem)
+          })
+        )
+
+        const mismatch = Effect.fn("JsonSchemas.mismatch")(function* (
+          userId: UserId,
+          schema: JsonSchema,
+          text: string
+        ) {
+          const answer = yield* ask(userId, JSON.stringify(schema), text)
+          return answer === null ? "It takes too long, or too much memory, to be checked." : answer.mismatch
+        })
+
+        const grammarMismatch = Effect.fn("JsonSchemas.grammarMismatch")(function* (
+          userId: UserId,
+          grammar: TextGrammar,
+          text: string
+        ) {
+          const answer = yield* ask(userId, JSON.stringify(grammar), text, true)
+          return answer?.mismatch ?? null
+        })
+
+        return JsonSchemas.of({ prepare, mismatch, grammarMismatch, unconfined })
+      })
+    )
+
+  static readonly layer = this.layerWith(usualLimits)
+}
+
+const unusable = (problem: string) =>
+  new InvalidRequest({
+    param: "text.format.schema",
+    message: `\`text.format.schema\` can't be used: ${problem}. Send a JSON Schema of draft 2020-12 or draft-07.`
+  })
+
+/** An answer, or null if the task took too long or too much memory. */
+type Outcome = SchemaAnswer | null
+
+interface Checker {
+  readonly child: ChildProcess
+  /** Whether it can take tasks, or has ended before. */
+  readonly ready: Deferred.Deferred<boolean>
+  readonly ended: Deferred.Deferred<void>
+  /** The outcome of the task that runs. */
+  answered: Deferred.Deferred<Outcome, ServerBusy>
+}
+
+const busy = () => new ServerBusy({ retryAfterSeconds })
+
+const startChecker = (program: NodeProgram): Checker => {
+  const { child, isHeapFull } = spawnConfined(program, bounds, { hasChannel: true })
+  // It must not keep the service alive.
+  child.unref()
+  child.channel?.unref()
+  // Nothing is read of it and nothing written; the standard error says whether the heap is full.
+  child.stdin.destroy()
+  child.stdout.destroy()
+  if (child.stderr instanceof Socket) child.stderr.unref()
+  const checker: Checker = {
+    child,
+    ready: Deferred.makeUnsafe(),
+    ended: Deferred.makeUnsafe(),
+    answered: Deferred.makeUnsafe()
+  }
+  child.on("message", (answer: SchemaAnswer) => {
+    if (answer.id === null) Deferred.doneUnsafe(checker.ready, Effect.succeed(true))
+    else Deferred.doneUnsafe(checker.answered, Effect.succeed(answer))
+  })
+  const gone = () => {
+    Deferred.doneUnsafe(checker.ready, Effect.succeed(false))
+    // Any other end than that by a full heap has nothing to do with the task.
+    Deferred.doneUnsafe(checker.answered, isHeapFull() ? Effect.succeed(null) : Effect.fail(busy()))
+    Deferred.doneUnsafe(checker.ended, Effect.void)
+  }
+  child.on("error", gone)
+  child.once("close", gone)
+  return checker
+}
+
+/** Whether the process can take tasks. */
+const isReady = ({ ready }: Checker) =>
+  Deferred.await(ready).pipe(
+    Effect.timeoutOrElse({ duration: Duration.seconds(startSeconds), orElse: () => Effect.succeed(false) })
+  )
+
+const endOf = ({ child, ended }: Checker) =>
+  Effect.suspend(() => {
+    endGroup(child)
+    return Deferred.await(ended)
+  })
+
+/** Whether the process starts as this program with its launcher. */
+const works = (program: NodeProgram) =>
+  Effect.suspend(() => {
+    const checker = startChecker(program)
+    return Effect.ensuring(isReady(checker), endOf(checker))
+  })
+
+/**
+ * Starts the process with the first task, and a new one after it ended. Tasks run one after the other, and users take turns.
+ */
+const makeChecks = Effect.fnUntraced(function* (limits: SchemaLimits) {
+  const { dataDir } = yield* AppConfig
+  const confined = yield* Effect.cached(
+    Effect.uninterruptible(
+      confine({
+        program: yield* CurrentSchemaProgram,
+        processes: "Processes that check JSON Schemas",
+        dataDirectory: dataDir,
+        works
+      })
+    )
+  )
+  const permits = new FairPermits({ totalMax: 1 })
+  let checker: Checker | null = null
+  let tasks = 0
+
+  const end = Effect.suspend(() => {
+    const ending = checker
+    checker = null
+    return ending === null ? Effect.void : endOf(ending)
+  })
+
+  const started = Effect.gen(function* () {
+    const { program } = yield* confined
+    if (checker === null || Deferred.isDoneUnsafe(checker.ended)) checker = startChecker(program)
+    if (yield* isReady(checker)) return checker
+    yield* end
+    yield* Effect.logError("The process that checks JSON Schemas could not be started.")
+    return yield* busy()
+  })
+
+  yield* Effect.addFinalizer(() => end)
+
+  const ask = Effect.fnUntraced(function* (task: Omit<SchemaTask, "id">) {
+    const running = yield* started
+    running.answered = Deferred.makeUnsafe()
+    // If the process has just ended, its end is the outcome.
+    running.child.send({ id: tasks++, ...task } satisfies SchemaTask, () => {})
+    const outcome = yield* Deferred.await(running.answered).pipe(
+      Effect.raceFirst(Effect.as(memoryExceeded(running.child, memoryBytesMax), null)),
+      Effect.timeoutOrElse({ duration: Duration.seconds(limits.task), orElse: () => Effect.succeed(null) })
+    )
+    if (outcome === null) yield* end
+    return outcome
+  })
+
+  const askInTurn = Effect.fnUntraced(function* (
+    userId: UserId,
+    schema: string,
+    text: string | null,
+    isGrammar = false
+  ) {
+    const turn = yield* permits.acquireWithin(userId, 1, Duration.seconds(limits.queue))
+    if (Option.isNone(turn)) return yield* busy()
+    return yield* ask({ schema, text, isGrammar }).pipe(
+      // The process may have ended before it had the task.
+      Effect.retry({ times: 1 }),
+      // An abandoned task would answer the next one.
+      Effect.onInterrupt(() => end)
+    )
+  }, Effect.scoped)
+
+  return { ask: askInTurn, unconfined: Effect.map(confined, ({ missing }) => missing) }
+})
