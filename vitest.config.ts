@@ -5,7 +5,7 @@ import { defineConfig } from "vitest/config"
 const testSecondsMax = 300
 
 /** Each test file has a database of its own; more workers than this only wait for each other. */
-const maxWorkers = 2
+const maxWorkers = 3
 
 /** Tests that run programs which `npm run test:agents` installs. */
 const codingAgents = "test/agents/*.test.ts"
