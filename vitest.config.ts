@@ -4,7 +4,7 @@ import { defineConfig } from "vitest/config"
 /** Far more than any test takes: it only ends one that hangs, also on a machine that is busy with other things. */
 const testSecondsMax = 300
 
-/** Each test file has a database of its own; more workers than this only wait for each other. */
+/** Workers of a run: most files wait for a database or a process more than they compute. */
 const maxWorkers = 3
 
 /** Tests that run programs which `npm run test:agents` installs. */

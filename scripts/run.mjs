@@ -51,20 +51,27 @@ const runTests = async (args) => {
   }
 }
 
-/**
- * The coding agents that the tests of `test/agents` run are packages of their own, which nothing else needs.
- */
-const testAgents = async (args) => {
+/** Installs the coding agents that the tests of `test/agents` run, packages that nothing else needs, if they can be had. */
+const hasAgents = async () => {
   try {
     await ensureInstalled({ directory: join(root, "test/agents") })
+    return true
   } catch (error) {
     if (!(error instanceof Trouble)) throw error
     process.stdout.write(`\nTests of coding agents skipped: ${error.message}\n\n`)
-    process.stdout.write(`${closing({ passed: 0, failed: 0, failures: [] })}\n`)
-    return success
+    return false
   }
-  return runTests(["--project=agents", ...args])
 }
+
+const testAgents = async (args) => {
+  if (await hasAgents()) return runTests(["--project=agents", ...args])
+  process.stdout.write(`${closing({ passed: 0, failed: 0, failures: [] })}\n`)
+  return success
+}
+
+/** Runs tests of whole processes and of coding agents side by side: most of their time goes to programs that start and stop. */
+const testPrograms = async (args) =>
+  runTests(["--project=processes", ...((await hasAgents()) ? ["--project=agents"] : []), ...args])
 
 const oxfmt = "node_modules/oxfmt/bin/oxfmt"
 
@@ -97,6 +104,7 @@ const commands = {
   "test:processes": (args) => runTests(["--project=processes", ...args]),
   "test:browser": (args) => runTests(["--project=browser", ...args]),
   "test:agents": testAgents,
+  "test:programs": testPrograms,
   check,
   build: async () => {
     await build()
