@@ -19,7 +19,7 @@ import { variable } from "./settings/Setting.ts"
 import { settingsTable } from "./settings/SettingsTable.ts"
 import type { LogOutput } from "./telemetry/LogOutput.ts"
 
-/** Where a shell finds the key that was given in PARLEY_INIT_API_KEY. */
+/** The source of the key that was given in PARLEY_INIT_API_KEY, for the shown shell commands. */
 const givenKey = Effect.map(variable(`${settingsTable.auth.initApiKey.name}_FILE`), (file): StartupKey => ({
   _tag: "Given",
   name: settingsTable.auth.initApiKey.name,
@@ -32,7 +32,7 @@ const newKey = ({ key, user }: FirstAccount): StartupKey =>
 /** Addresses of this machine that are shown. */
 const networksMax = 3
 
-/** Where other machines reach a service with this address. */
+/** The addresses at which other machines reach a service with this address. */
 const networkUrls = (url: string): ReadonlyArray<string> => {
   const { hostname, port } = new URL(url)
   if (reachable(url) === url) return /^(127\.|\[::1\]|localhost$)/.test(hostname) ? [] : [url]
@@ -57,7 +57,10 @@ const warnOfLostOutput = (output: LogOutput) =>
     )
   )
 
-/** Shows the operator where the service is and a request to try; at the very first start, the first key before that. */
+/**
+ * Shows the operator where the service is and a request to try; at the very first start, the first key before
+ * that.
+ */
 export const announce = Effect.fnUntraced(function* (output: LogOutput) {
   const print = (text: string) => Effect.sync(() => output.write(text.replace(/\n$/, "")))
   const { auth, dataDir, database, http } = yield* AppConfig

@@ -89,7 +89,7 @@ const UsersRoutes = Layer.mergeAll(
   AppRoutes.pipe(Layer.provide(NodeServices.layer))
 )
 
-/** What PORT answers: the operator's interface too, unless that has a port of its own. */
+/** The routes on PORT, which include the operator's interface unless it has a port of its own. */
 const Routes = Layer.unwrap(
   AppConfig.useSync(({ http }) =>
     http.adminPort === null
@@ -100,7 +100,10 @@ const Routes = Layer.unwrap(
 
 const quiet = { disableLogger: true, disableListenLog: true }
 
-/** Serves the operator's interface on a server of its own. It provides nothing, since each server has a router of its own. */
+/**
+ * Serves the operator's interface on a server of its own. The layer provides nothing, since each server has
+ * its own router.
+ */
 const serveOperator = <E, R>(server: Layer.Layer<HttpServer.HttpServer, E, R>) =>
   Effect.gen(function* () {
     // Links for browsers lead to the port of the web application.
@@ -113,7 +116,10 @@ const serveOperator = <E, R>(server: Layer.Layer<HttpServer.HttpServer, E, R>) =
     yield* HttpRouter.serve(routes, quiet).pipe(Layer.provide(server), Layer.fresh, Layer.build)
   })
 
-/** The operator's interface on PARLEY_ADMIN_PORT, if there is one, and for the command line in the data directory. */
+/**
+ * The operator's interface on PARLEY_ADMIN_PORT, if there is one, and for the command line in the data
+ * directory.
+ */
 const OperatorServersLayer = Layer.effectDiscard(
   Effect.gen(function* () {
     const { dataDir, http } = yield* AppConfig
@@ -122,10 +128,13 @@ const OperatorServersLayer = Layer.effectDiscard(
   })
 ).pipe(Layer.provide(NodeServices.layer))
 
-/** ErrorBoundary makes the spans of the requests, which last as long as their streams, and hold no header and no query. */
+/**
+ * The spans of requests come from ErrorBoundary. They last as long as their streams, and contain no header
+ * and no query.
+ */
 const UntracedServerLayer = Layer.succeed(HttpMiddleware.TracerDisabledWhen, () => true)
 
-/** Who reads the requests of which jobs. */
+/** The reader of the requests of each kind of job. */
 const JobRequestsLayer = Layer.effect(
   JobRequests,
   Effect.gen(function* () {

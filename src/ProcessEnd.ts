@@ -3,8 +3,10 @@ import type { LogOutput } from "./telemetry/LogOutput.ts"
 import { traceOf } from "./telemetry/StrayError.ts"
 
 /**
- * An exception that nothing catches ends the process. The service's own code leaves no rejection without a handler either; a package of the
- * catalog must not end the answers of others by one. Run the returned effect once packages run.
+ * Ends the process on an uncaught exception. An unhandled rejection of the service's own code ends it, too.
+ *
+ * A rejection in a package of the catalog is only logged, because it must not end the answers of other
+ * models. Run the returned effect once packages run.
  */
 export const handleStrayErrors = (log: LogOutput): Effect.Effect<void> => {
   let runsPackages = false
@@ -36,7 +38,7 @@ const configurationProblems: ReadonlyArray<unknown> = [
 const isConfigurationProblem = (error: unknown): boolean =>
   Predicate.hasProperty(error, "_tag") && configurationProblems.includes(error._tag)
 
-/** Why the start failed, with a stack trace only if the failure is unexpected. */
+/** The reason why the start failed, with a stack trace only for an unexpected failure. */
 export const explain = (cause: Cause.Cause<unknown>): string => {
   const error = Cause.squash(cause)
   const expected = cause.reasons.every((reason) => reason._tag === "Fail")

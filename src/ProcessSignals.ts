@@ -4,16 +4,17 @@ import { Reload } from "./admin/Reload.ts"
 import type { LogOutput } from "./telemetry/LogOutput.ts"
 
 /**
- * One request to stop may arrive several times: from the terminal, and again from each parent process that forwards it.
- * A signal this soon after the first counts as the same request.
+ * One request to stop may arrive several times: from the terminal, and again from each parent process that
+ * forwards it. A signal this soon after the first counts as the same request.
  */
 const repeatMillis = 500
 
 const stopSignals = ["SIGINT", "SIGTERM"] as const
 
 /**
- * The first signal starts an orderly shutdown, which may take long; a second one ends the process at once, with the exit
- * code of that signal. The embedded PostgreSQL then stops by itself. Returns whether the first signal was Ctrl+C.
+ * The first signal starts an orderly shutdown, which may take long; a second one ends the process at once,
+ * with the exit code of that signal. The embedded PostgreSQL then stops by itself. Returns whether the first
+ * signal was Ctrl+C.
  */
 export const endAtSecondSignal = (log: LogOutput): (() => boolean) => {
   const clock = Clock.Clock.defaultValue()
@@ -31,8 +32,8 @@ export const endAtSecondSignal = (log: LogOutput): (() => boolean) => {
 }
 
 /**
- * Reads the plans and models again at a hangup, as daemons do. On a terminal, a hangup means that the terminal was closed, and
- * ends the process.
+ * Reads the plans and models again at a hangup, as daemons do. On a terminal, a hangup means that the
+ * terminal was closed, and ends the process.
  */
 export const reloadAtHangup = Effect.gen(function* () {
   if ([process.stdin, process.stdout, process.stderr].some(({ isTTY }) => isTTY)) return

@@ -39,7 +39,8 @@ const program = Effect.gen(function* () {
   const drain = yield* Drain
   yield* reloadAtHangup
   yield* announce(output)
-  // A signal interrupts this fiber: the server still answers while it drains, and is closed afterwards. Ctrl+C waits for no proxy.
+  // A signal interrupts this fiber. The server still answers while it drains, and is closed afterwards. After
+  // Ctrl+C it doesn't wait for a proxy.
   yield* Effect.never.pipe(Effect.onInterrupt(() => drain.shutdown({ atOnce: isInterruptedByHand() })))
 }).pipe(Effect.provide(AppLayer))
 

@@ -29,8 +29,8 @@ import { type DeletedUser, makeUserDeletion, type PassProjects } from "./UserDel
 import { selectUsers, UserRow } from "./UserTable.ts"
 
 /**
- * Organizations and their users, as far as the actor sees them: the rest answers as what doesn't exist.
- * Callers have checked that names and addresses are well-formed.
+ * Organizations and their users, as far as the actor sees them. Others are treated as missing. Callers have
+ * checked that names and addresses are well-formed.
  */
 export class Accounts extends Context.Service<
   Accounts,
@@ -100,9 +100,9 @@ export class Accounts extends Context.Service<
       email: string
     ) => Effect.Effect<number, UserNotFound | RoleForbids | DatabaseUnavailable>
     /**
-     * Removes by what the user is known and signs in, and frees the address; the answer is the user as it
-     * was. What the user has stored is the business of Erasure, by `deletedUsers`: files go to the user of
-     * the address `filesTo`, or are deleted. `passProjects` runs in the same transaction.
+     * Removes the user's identifying fields and credentials, frees the address and returns the former user.
+     * `Erasure` deletes the user's content, by `deletedUsers`: files go to the user of the address `filesTo`,
+     * or are deleted. `passProjects` runs in the same transaction.
      */
     readonly deleteUser: (
       email: string,

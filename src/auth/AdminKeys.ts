@@ -65,7 +65,10 @@ export class AdminKeys extends Context.Service<
     readonly authenticate: (
       presented: Redacted.Redacted
     ) => Effect.Effect<Operator, AdminKeyRejected | ServerBusy | DatabaseUnavailable>
-    /** The key is returned here and never again. No other key that isn't revoked may have the name, in whatever case. */
+    /**
+     * Creates a key, and returns the key only this once. No other key that isn't revoked may have the name,
+     * regardless of case.
+     */
     readonly create: (
       name: string,
       expiresAt: DateTime.Utc | null

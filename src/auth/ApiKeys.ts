@@ -61,17 +61,16 @@ interface KeyRequest {
 }
 
 /**
- * The API keys of users. The database holds their SHA-256, never the keys. `exists`, `revoke`, `roll` and
- * `setLimits` are within what the actor sees, and the latter three within what the actor manages, unless an
- * owner is given.
+ * The API keys of users. The database holds their SHA-256, never the keys. Unless an owner is given, `exists`
+ * covers the keys that the actor sees, and `revoke`, `roll` and `setLimits` those that the actor manages.
  */
 export class ApiKeys extends Context.Service<
   ApiKeys,
   {
     /**
-     * The caller who presents the key. What this process changes of the key, its user or its organization
-     * counts at once; what another one changes, within `auth.cacheSeconds`; expiry is exact to the
-     * millisecond. A key with a wrong checksum costs no look-up, and look-ups of unknown keys are limited.
+     * The caller who presents the key. Changes of this process to the key, its user or its organization apply
+     * at once, those of other processes within `auth.cacheSeconds`. Expiry is exact to the millisecond. A key
+     * with a wrong checksum costs no look-up, and look-ups of unknown keys are limited.
      */
     readonly authenticate: (
       presented: Redacted.Redacted
@@ -91,7 +90,9 @@ export class ApiKeys extends Context.Service<
       request: KeyRequest,
       key: Redacted.Redacted
     ) => Effect.Effect<boolean, DatabaseUnavailable>
-    /** Also true for expired and revoked keys. With an owner, only for keys of that user. */
+    /**
+     * True if the key exists, even if it is expired or revoked. With an owner, only for keys of that user.
+     */
     readonly exists: (id: ApiKeyId, owner?: UserId) => Effect.Effect<boolean, DatabaseUnavailable>
     /** Oldest first, beginning after `after`; expired and revoked keys too. */
     readonly list: (
@@ -123,7 +124,7 @@ export class ApiKeys extends Context.Service<
      * first use, can't be presented, and is neither listed nor revoked.
      */
     readonly webKeyOf: (userId: UserId) => Effect.Effect<ApiKeyId, DatabaseUnavailable>
-    /** The same, or null before its first use. */
+    /** The key of the web application; null before its first use. */
     readonly knownWebKeyOf: (userId: UserId) => Effect.Effect<ApiKeyId | null, DatabaseUnavailable>
     /**
      * Changes limits of a key; with an owner, only of one of that user. Takes effect at once here, and within
@@ -290,7 +291,7 @@ const requireRoom = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, userI
   if (full.length > 0) return yield* new TooManyKeys({ keysMax: keysPerUserMax })
 }, orUnavailable)
 
-/** Why a key is refused now, or null. */
+/** The reason why a key is refused now; null if it is valid. */
 const refusal = (key: KnownKey | null, nowMillis: number): ApiKeyRejected["reason"] | null => {
   if (key === null) return "unknown"
   if (key.revoked) return "revoked"

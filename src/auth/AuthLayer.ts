@@ -12,7 +12,7 @@ import { Links } from "./Links.ts"
 import { Onboarding } from "./Onboarding.ts"
 import { Sessions } from "./Sessions.ts"
 
-/** Accounts, their keys, sessions and sign-in, and what the plan of an organization permits them. */
+/** Accounts, their keys, sessions and sign-in, and the permissions of an organization's plan. */
 export const AuthLayer = Layer.mergeAll(
   Onboarding.layer,
   Links.layer,

@@ -61,8 +61,8 @@ interface RequestOrigin {
 }
 
 /**
- * Finds the client of a request behind the proxies of PARLEY_TRUSTED_PROXIES. What other peers say of
- * themselves is not read.
+ * Finds the client of a request behind the proxies of PARLEY_TRUSTED_PROXIES. Headers of other peers are
+ * ignored.
  */
 export class ClientAddress extends Context.Service<
   ClientAddress,
@@ -81,7 +81,7 @@ export class ClientAddress extends Context.Service<
       const networks = trustedProxies.map(rangeOf)
       const isTrusted = (address: Address) => networks.some((network) => isWithin(address, network))
 
-      /** The last address that is no trusted proxy's. What stands before it was written by strangers. */
+      /** The last address that isn't that of a trusted proxy. Earlier addresses are unverified. */
       const clientOf = (peer: Address, forwarded: ReadonlyArray<string>): Address | null => {
         if (!isTrusted(peer)) return peer
         const last = forwarded.at(-1) ?? ""

@@ -40,9 +40,9 @@ export class Identities extends Context.Service<
       email: string
     ) => Effect.Effect<ReadonlyArray<LinkedIdentity>, UserNotFound | DatabaseUnavailable>
     /**
-     * Removes the identities of a user, or only the one of the issuer, and ends all sessions of the user,
-     * unless there are none. Returns how many were removed. The next sign-in of such an identity is that of a
-     * new one.
+     * Removes the identities of a user, or only the one of the issuer, and ends all sessions of the user if
+     * there was one. Returns the number of removed identities. A later sign-in of such an identity counts as
+     * the first.
      */
     readonly unlink: (
       email: string,
@@ -79,7 +79,7 @@ export class Identities extends Context.Service<
         orUnavailable
       )
 
-      /** Without a user of that address, nothing but the address is known. */
+      /** The user's record. Without a user of that address it has only the address. */
       const recordOf = Effect.fnUntraced(function* (
         { email }: Identity,
         problem: SignInRefusal,
@@ -97,13 +97,13 @@ export class Identities extends Context.Service<
           return yield* sessions.start(user.id, client, "identity_provider")
         }).pipe(sql.withTransaction)
         return yield* started.pipe(
-          // Its keys may have been revoked.
+          // Keys of the user may have been revoked.
           Effect.tap(({ person }) => stale.mark(person.userId)),
           Effect.retry({ times: attemptsMax - 1, while: ({ _tag }) => _tag === "Overtaken" }),
           Effect.catchTag("Overtaken", () =>
             Effect.fail(refused("service_unavailable", "other sign-ins of the same person were first"))
           ),
-          // It was disabled in the meantime.
+          // The user was disabled in the meantime.
           Effect.catchTag("UserNotFound", () =>
             Effect.fail(refused("user_disabled", "the user is disabled"))
           ),

@@ -45,13 +45,13 @@ interface IdentityRules {
   readonly groupsClaim: string
 }
 
-/** A claim and what qualifies it, which are taken from one document. */
+/** A claim and its qualifier, which are taken from one document. */
 const emailClaims = ["email", "email_verified"]
 
 const hasAll = (claims: Claims, names: ReadonlyArray<string>) =>
   names.every((name) => claims[name] !== undefined)
 
-/** True if the ID token leaves out what the userinfo endpoint may know. */
+/** True if the ID token lacks claims that the userinfo endpoint may have. */
 export const isIncomplete = (claims: Claims, groupsClaim: string | null): boolean =>
   !hasAll(claims, groupsClaim === null ? emailClaims : [...emailClaims, groupsClaim])
 
@@ -94,7 +94,7 @@ export const identityOf = (
   return Result.succeed({ issuer, subject, email, groups: groupsOf(claims[rules.groupsClaim]) })
 }
 
-/** Where a new user belongs. */
+/** The organization and the role of a new user. */
 interface Place {
   readonly organization: string
   readonly role: Role

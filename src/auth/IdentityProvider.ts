@@ -23,7 +23,7 @@ const exchangesMax = 64
 interface Begun {
   /** The address at the provider. */
   readonly url: string
-  /** To be kept by the browser until the person is back. */
+  /** A value that the browser keeps until the person returns. */
   readonly pending: string
 }
 
@@ -48,7 +48,7 @@ export class IdentityProvider extends Context.Service<
     readonly name: string | null
     /** `returnTo` must be a local path. */
     readonly begin: (redirectUri: string, returnTo: string) => Effect.Effect<Begun, IdentityRefused>
-    /** Who has come back; the provider accepts each of its codes once. */
+    /** The person who has returned. The provider accepts each of its codes once. */
     readonly finish: (returned: Returned) => Effect.Effect<SignedIn, IdentityRefused>
     /** Asks the provider for its description and its keys. */
     readonly probe: Effect.Effect<void, IdentityRefused>

@@ -20,7 +20,7 @@ import {
 } from "./KeyRows.ts"
 import * as KeyToken from "./KeyToken.ts"
 
-/** A new key, with what became of the one that it replaces. */
+/** A new key, with the state of the key that it replaces. */
 const RolledRow = Schema.Struct({
   ...ChangedRow.fields,
   oldHash: Schema.Uint8Array,
@@ -87,7 +87,7 @@ export const makeKeyRoll = Effect.fnUntraced(function* (forget: (hash: Uint8Arra
     const key = yield* Effect.provideService(KeyToken.makeKey, SecureRandom.SecureRandom, random)
     const until = DateTime.add(yield* DateTime.now, { seconds: graceSeconds })
     const rolled = yield* audit.recording(
-      // A statement of its own, so that the next one sees what was committed meanwhile.
+      // A separate statement, so that the next one sees everything committed meanwhile.
       Effect.andThen(lockOwnerOf(id), replace(id, key, until, owner)),
       (changed) =>
         changed &&
@@ -138,7 +138,7 @@ export const makeWebKeys = Effect.gen(function* () {
       : created.id
   }, orUnavailable)
 
-  /** Whom the key stands for. */
+  /** The caller of a key. */
   const webCallerOf = Effect.fnUntraced(function* (keyId: ApiKeyId) {
     const found = yield* sql`
       SELECT u.id AS user_id, u.organization_id, o.plan, u.disabled_at IS NOT NULL AS disabled
@@ -150,7 +150,7 @@ export const makeWebKeys = Effect.gen(function* () {
     return { userId, organizationId, keyId, keyLimits: noKeyLimits, plan } satisfies Caller
   })
 
-  /** Without creating it. */
+  /** The key of the web application, if it exists. Creates none. */
   const knownWebKeyOf = Effect.fnUntraced(function* (userId: UserId) {
     return (yield* find(userId))?.id ?? null
   }, orUnavailable)

@@ -8,7 +8,7 @@ import { ApiKeyId, OrganizationId, UserId } from "../domain/Ids.ts"
 import { keyLimitNames, KeyLimits } from "../domain/KeyLimits.ts"
 import { visible } from "../sql/visible.ts"
 
-/** Who may change which keys. */
+/** The rights of actors to change keys. */
 export const makeKeyAccess = Effect.map(SqlClient.SqlClient, (sql) => {
   /**
    * A condition that the actor may change keys of the user `u`; users change their own ones, whatever their
@@ -24,7 +24,7 @@ export const makeKeyAccess = Effect.map(SqlClient.SqlClient, (sql) => {
     )}`
   })
 
-  /** Why a key was not changed. */
+  /** The reason why a key was not changed. */
   const refusal = Effect.fnUntraced(function* (id: ApiKeyId, owner?: UserId) {
     const seen = yield* sql`
       SELECT k.id FROM api_keys k JOIN users u ON u.id = k.user_id
@@ -33,8 +33,8 @@ export const makeKeyAccess = Effect.map(SqlClient.SqlClient, (sql) => {
   })
 
   /**
-   * Locks the user of a new key and inserts the key, so that what ends the user's access waits and revokes it
-   * too, or was first. Undefined if the session that asks for the key has ended meanwhile.
+   * Locks the user of a new key and inserts the key. A change that ends the user's access waits, and then
+   * revokes this key too, or came first. Undefined if the session that asks for the key has ended meanwhile.
    */
   const whileAllowed = Effect.fnUntraced(function* <A, E, R>(userId: UserId, insert: Effect.Effect<A, E, R>) {
     yield* sql`SELECT id FROM users WHERE id = ${userId} FOR NO KEY UPDATE`
@@ -51,7 +51,7 @@ export const makeKeyAccess = Effect.map(SqlClient.SqlClient, (sql) => {
   return { changeable, refusal, whileAllowed, lockOwnerOf }
 })
 
-/** The rows of `api_keys`, and what the audit log says about them. */
+/** The rows of `api_keys`, and their entries in the audit log. */
 
 const keyFields = {
   id: ApiKeyId,

@@ -81,8 +81,8 @@ export const hashWith = (
 ): Effect.Effect<Uint8Array> => digest.digest(Digest.sha256, Buffer.from(Redacted.value(secret)))
 
 /**
- * The same in hexadecimal digits and at once, for what every request presents: Node's one call takes half the
- * time.
+ * The same hash in hexadecimal digits and synchronously, for the key of every request. Node's one call takes
+ * half the time.
  */
 export const hexHash = (secret: Redacted.Redacted): string =>
   digestOf("sha256", Redacted.value(secret), "hex")

@@ -38,7 +38,7 @@ export interface CreatedLink extends LinkRecord {
   readonly token: Redacted.Redacted
 }
 
-/** Whom a link is for: an existing user, or one who is invited. */
+/** The user that a link is for: an existing or an invited one. */
 type LinkSubject =
   | { readonly kind: "set_up" | "password_reset"; readonly userId: UserId }
   | {

@@ -103,19 +103,15 @@ export const makeLinkedUsers = Effect.gen(function* () {
   })
 
   /**
-   * Links a user that was created without the provider. Until now, anybody may have set it up who knew the
-   * address, so that nothing of before gives access any more. A user with another identity has been through
-   * this.
+   * Links a user that was created without the provider. Anybody who knew the address may have set the user
+   * up, so that all earlier access ends. For a user with another identity, that happened at the first link.
    */
   const linkKnown = Effect.fnUntraced(function* (user: User, identity: Identity) {
     yield* link(user, identity)
     if (user.identities === 0) yield* endEarlierAccess(user, "identity.link")
   })
 
-  /**
-   * The user of the identity, with the role that its groups give it. Higher rights begin with nothing of
-   * before.
-   */
+  /** The user of the identity, with the role of its groups. Earlier access ends when the rights rise. */
   const of = Effect.fnUntraced(function* (identity: Identity) {
     const linked = yield* linkedTo(identity)
     const known = linked ?? (yield* withAddress(identity.email))

@@ -81,7 +81,7 @@ interface LinkUse {
   /** Another address for the first administrator; only at set-up. */
   readonly email?: string
   readonly password: Redacted.Redacted
-  /** Who is signed in where the link is used. */
+  /** The user who is signed in where the link is used. */
   readonly signedIn?: UserId | undefined
 }
 
@@ -106,11 +106,11 @@ export class Links extends Context.Service<
     readonly resetPassword: (
       email: string
     ) => Effect.Effect<CreatedLink, UserNotFound | RoleForbids | DatabaseUnavailable>
-    /** Whom the link is for, without using it. */
+    /** Returns the user that the link is for, without using the link. */
     readonly open: (token: Redacted.Redacted) => Effect.Effect<LinkRecord, LinkInvalid | DatabaseUnavailable>
     /**
-     * Sets the password, ends the other sessions of the user, and signs it in. One of several uses at once
-     * succeeds. With single sign-on, a link for somebody else is refused to who created it.
+     * Sets the password, ends the other sessions of the user, and signs the user in. Of several concurrent
+     * uses one succeeds. With single sign-on, the creator of a link for somebody else can't use it.
      */
     readonly use: (
       use: LinkUse,
@@ -241,7 +241,10 @@ const makeRedeem = Effect.gen(function* () {
   const sessions = yield* makeSessionTable
   const setUp = yield* makeSetUp
 
-  /** The user of a link, who exists from now on. The link permits what it says, no matter who opens it. */
+  /**
+   * The user of a link, who exists from now on. The permissions of a link don't depend on the person who
+   * opens it.
+   */
   const userOf = Effect.fnUntraced(
     function* (row: LinkRow, email: string) {
       if (row.userId === null) return (yield* accounts.createUser(email, row.organization, row.role)).id

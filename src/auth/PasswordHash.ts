@@ -50,7 +50,9 @@ const parsed = (hash: PasswordHash): Option.Option<Parsed> => {
   })
 }
 
-/** The same password may be typed in different forms. Source: NIST SP 800-63B-4, section 3.1.1.2. */
+/**
+ * Normalizes a password, which may be typed in different forms. Source: NIST SP 800-63B-4, section 3.1.1.2.
+ */
 const bytesOf = (password: string): Uint8Array => Buffer.from(password.normalize("NFKC"))
 
 const derive = Effect.fnUntraced(function* (

@@ -168,7 +168,7 @@ export class Passwords extends Context.Service<
         password: Redacted.Redacted
       ) {
         const text = Redacted.value(password)
-        // Asked without a user too, so that the time is the same.
+        // Without a user the query runs too, so that the time is the same.
         const stored = yield* find(userId)
         return yield* bounded(
           Effect.gen(function* () {

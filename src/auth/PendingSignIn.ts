@@ -26,7 +26,7 @@ const decodePayload = Schema.decodeUnknownOption(Payload)
 const keyManagement = "dir"
 const encryption = "A256GCM"
 
-/** Keys of different versions must differ if what they encrypt does. */
+/** Versions that encrypt different content must use different keys. */
 const keyLabel = "parley pending sign-in 1\0"
 
 /** Encrypts pending sign-ins. */

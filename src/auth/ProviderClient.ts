@@ -35,8 +35,8 @@ const bounded = (body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> =
 }
 
 /**
- * Sends the requests of openid-client, which sets their timeout and asks only for what the provider's
- * description names. No redirect is followed, so that no other server is asked.
+ * Sends the requests of openid-client, which sets their timeout and asks only addresses in the provider's
+ * description. Follows no redirects, so that no other server is asked.
  */
 const makeProviderFetch =
   (isAllowed: (url: URL) => boolean): CustomFetch =>
@@ -57,9 +57,9 @@ const makeProviderFetch =
     })
   }
 
-/** How long the provider's description of itself is used; its keys are read at each sign-in. */
+/** Seconds for which the provider's description is used. Its keys are read at each sign-in. */
 const descriptionSeconds = 3_600
-/** The time for which a provider that failed to describe itself is not asked again. */
+/** Seconds for which a provider without a readable description is not asked again. */
 const failureSeconds = 2
 
 /** The settings of a provider, where there is one. */

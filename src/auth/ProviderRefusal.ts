@@ -45,12 +45,12 @@ const problemOf = (error: unknown): SignInRefusal => {
     if (endedThere.includes(error.error)) return "provider_denied"
     return unavailableThere.includes(error.error) ? "provider_unavailable" : "provider_invalid"
   }
-  // Also of a code that was used before, or that the person took too long for.
+  // The provider sends this error also for a used code, and for a code that expired.
   if (error instanceof ResponseBodyError && error.error === "invalid_grant") return "sign_in_expired"
   return chainOf(error).some(isPassing) ? "provider_unavailable" : "provider_invalid"
 }
 
-/** Why openid-client could not finish what it was asked. */
+/** The reason why openid-client failed. */
 export const refusalOf = (error: unknown): IdentityRefused => {
   const codes =
     error instanceof AuthorizationResponseError || error instanceof ResponseBodyError ? [error.error] : []

@@ -8,9 +8,9 @@ import { makeLinkTable } from "./LinkTable.ts"
 import { makeSessionTable } from "./SessionTable.ts"
 
 /**
- * Changes the role of a user whose row the transaction has locked, records it, and ends what began with other
- * rights: the user's sessions but one, links for the user, and links that the user created. Who may do it,
- * the caller has checked.
+ * Changes the role of a user whose row the transaction has locked, and records it. Ends access from former
+ * rights: the user's sessions but one, links for the user, and links that the user created. The caller has
+ * checked the actor's rights.
  */
 export const makeRoleChange = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient

@@ -163,7 +163,10 @@ export const makeSessionTable = Effect.gen(function* () {
     return rows.map(recordOf)
   })
 
-  /** Gives a session another secret, so that nothing is left of a stolen one. Undefined if the session has ended. */
+  /**
+   * Gives a session another secret, so that a stolen secret becomes useless. Undefined if the session has
+   * ended.
+   */
   const renew = Effect.fnUntraced(function* (id: SessionId) {
     const { hash, secret } = yield* Effect.provideContext(makeSecret, services)
     const renewed = yield* sql`UPDATE sessions SET hash = ${hash} WHERE id = ${id} RETURNING id`

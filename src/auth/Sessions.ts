@@ -82,7 +82,7 @@ const makeEnding = Effect.gen(function* () {
   const users = yield* makeUserLookup
   const table = yield* makeSessionTable
 
-  /** Records what was done to a user's sessions, unless nothing was. */
+  /** Records the changes to a user's sessions, unless there were none. */
   const recorded = (action: AuditEntry["action"], userId: UserId, change: ReturnType<typeof table.end>) =>
     Effect.gen(function* () {
       const ended = yield* change
@@ -168,10 +168,7 @@ export class Sessions extends Context.Service<
         (effect) => orUnavailable(sql.withTransaction(effect))
       )
 
-      /**
-       * Records a failure; `unknown` stands for all addresses that are no user's, which are not recorded
-       * themselves.
-       */
+      /** Records a failure. Addresses of no user are recorded as `unknown`, and not themselves. */
       const recordFailure = (user: Parameters<typeof aboutUser>[0] | undefined, address: string | null) => {
         const about =
           user === undefined ? { target: { id: null, name: "unknown" }, organization: null } : aboutUser(user)

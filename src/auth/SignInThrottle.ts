@@ -42,7 +42,7 @@ export const waitSecondsOf = ({ freeMax, waitSecondsMax }: AttemptLimit, level: 
 export interface Attempt {
   /** The address as it was typed. */
   readonly email: string
-  /** Null: there is no such user. No answer depends on it. */
+  /** null if there is no such user. The client's answer is the same in either case. */
   readonly userId: UserId | null
   readonly address: string | null
 }

@@ -50,7 +50,7 @@ export const makeUserDeletion = Effect.gen(function* () {
   const owners = yield* makeOwnerRule
   const stale = yield* StaleKeys
 
-  /** Who gets the files: projects have only files of their own organization. */
+  /** The user who gets the files. Projects have only files of their own organization. */
   const heirOf = Effect.fnUntraced(function* (user: User, email: string) {
     const heir = yield* sql`
       ${selectUsers(sql)} WHERE lower(u.email) = lower(${email}) ${yield* visible(sql, "u.organization_id")}
@@ -60,7 +60,7 @@ export const makeUserDeletion = Effect.gen(function* () {
     return isSuitable ? heir : yield* new FilesHeirUnsuitable()
   })
 
-  /** Removes by what the user is known and signs in. The row stays, for what still refers to it. */
+  /** Removes the user's identifying fields and credentials. The row stays, because other rows refer to it. */
   const strip = Effect.fnUntraced(function* ({ id }: User, filesTo: UserId | null) {
     const now = DateTime.toDateUtc(yield* DateTime.now)
     yield* sessions.endAll(id)
@@ -70,7 +70,7 @@ export const makeUserDeletion = Effect.gen(function* () {
     yield* sql`DELETE FROM sign_in_networks WHERE user_id = ${id}`
     yield* sql`
       UPDATE api_keys SET revoked_at = coalesce(revoked_at, ${now}), name = '', hint = '' WHERE user_id = ${id}`
-    // No request can name such an address: it has no @.
+    // The new address has no @, so no request can name it.
     yield* sql`
       UPDATE users SET email = id::text, role = 'member', disabled_at = coalesce(disabled_at, ${now}),
         last_sign_in_at = NULL, deleted_at = ${now}, files_to = ${filesTo}::uuid

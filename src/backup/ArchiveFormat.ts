@@ -76,8 +76,8 @@ export const Manifest = Schema.Struct({
 export type Manifest = typeof Manifest.Type
 
 /**
- * A backup could not be made, read or restored. `message` is for the operator, says what to do, and holds no
- * secret.
+ * A backup could not be created, read or restored. `message` is for the operator, states the remedy, and
+ * holds no secret.
  */
 export class BackupFailed extends Schema.TaggedError<BackupFailed>()("BackupFailed", {
   message: Schema.String

@@ -58,8 +58,8 @@ const feedChunk = (extract: Extract, chunk: Uint8Array) =>
   })
 
 /**
- * The length of what may follow the frame that holds the archive: Node's compressor sometimes adds a frame
- * without content.
+ * The most bytes behind the frame that holds the archive. Node's compressor sometimes adds a frame without
+ * content.
  */
 const emptyFrameBytesMax = 64
 
@@ -77,7 +77,8 @@ const bytesFrom = async (path: string, start: number): Promise<Uint8Array> => {
 }
 
 /**
- * Node's decompressor stops at the end of a frame, and ignores what follows in the same piece of the file.
+ * Checks for further bytes, because Node's decompressor stops at the end of a frame, and ignores the rest of
+ * the same piece of the file.
  */
 const checkEnd = async (path: string, frameEnd: number) => {
   const rest = await bytesFrom(path, frameEnd)
@@ -116,7 +117,9 @@ const feed = async (path: string, keys: BackupKeys, file: Readable, extract: Ext
   }
 }
 
-/** The members of the archive, one after the other, and what came of the file once they have been read. */
+/**
+ * The members of the archive, one after the other, and the result of the whole file once they have been read.
+ */
 const openArchive = Effect.fnUntraced(function* (path: string, keys: BackupKeys) {
   const extract = extractTar()
   const file = createReadStream(path)
@@ -192,10 +195,10 @@ const readHeader = Effect.fnUntraced(function* (path: string, member: Omit<ReadM
 })
 
 /**
- * Reads a backup from its beginning to its end, gives each table's pieces and each file to `visit`, and
- * compares every byte with the sums. What `visit` was given is known to be right only once all of it was
- * read. `advance` is called with the bytes of the file that were read since. The answer is what the backup
- * says of itself.
+ * Reads a backup from its beginning to its end, passes each table's pieces and each file to `visit`, and
+ * compares every byte with the sums. The data that `visit` gets is verified only once everything was read.
+ * `advance` gets the number of bytes of the file that were read since its last call. Returns the description
+ * that the backup has of itself.
  */
 export const readArchive = Effect.fn("ArchiveReader.read")(function* <E, R>(
   path: string,

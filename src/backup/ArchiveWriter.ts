@@ -29,7 +29,7 @@ export interface WrittenArchive {
 }
 
 export interface ArchiveWriter {
-  /** Adds a member of exactly so many bytes; the answer is their SHA-256. */
+  /** Adds a member of exactly this many bytes. Returns their SHA-256. */
   readonly add: <E, R>(
     name: string,
     bytes: number,
@@ -134,8 +134,8 @@ const textOf = <S extends Schema.Codec<unknown, unknown>>(schema: S, value: S["T
   )
 
 /**
- * Begins a backup at `path`, as `path.partial` until it is complete; what is begun and not finished is
- * removed with the scope. A file that exists at `path` is never replaced.
+ * Begins a backup at `path`, as `path.partial` until it is complete. An unfinished backup is removed when the
+ * scope closes. A file that exists at `path` is never replaced.
  */
 export const makeArchive = Effect.fn("ArchiveWriter.open")(function* (
   path: string,
@@ -170,7 +170,7 @@ export const makeArchive = Effect.fn("ArchiveWriter.open")(function* (
   let lists = 0
   let lines: Array<string> = []
 
-  /** A file that can't be written to any more ends whatever waits for it. */
+  /** An archive file that can't be written any more ends all waiting writes. */
   const put = <E, R>(name: string, size: number, body: Stream.Stream<Uint8Array, E, R>) =>
     Effect.raceFirst(
       writeMember(pack, { name, size, mtime }, body),

@@ -187,8 +187,8 @@ const writeSnapshot = Effect.fnUntraced(function* (
 }, Effect.scoped)
 
 /**
- * Fails where the file on the disk is not what was written; without a key that reads it, its bytes are
- * compared alone.
+ * Fails if the file on the disk differs from the written bytes. Without a key that can read it, only the
+ * bytes are compared.
  */
 const checkWritten = Effect.fnUntraced(function* (path: string, written: WrittenArchive, progress: Progress) {
   const keys = (yield* AppConfig).backup

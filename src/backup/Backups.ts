@@ -117,7 +117,7 @@ export class Backups extends Context.Service<
     )
 }
 
-/** Tells whether a backup is due: there is none, or the newest is that many hours old. */
+/** True if a backup is due: there is none, or the newest is that many hours old. */
 export const isDue = (last: LastBackup | null, everyHours: number, now: DateTime.Utc): boolean =>
   last === null || !DateTime.isLessThan(now, DateTime.add(last.at, { hours: everyHours }))
 
@@ -146,8 +146,9 @@ const lowerPriority = (pid: number | undefined) =>
   )
 
 /**
- * Makes a backup at `path` in a process of its own, with the environment of this one: packing and encryption
- * would keep the service from its requests. It is ended with the effect, and removes what it has begun.
+ * Creates a backup at `path` in a separate process with the environment of this one, because packing and
+ * encryption would delay the requests of the service. The process ends with the effect, and removes
+ * unfinished files.
  */
 const runBackup = (path: string): Effect.Effect<void, BackupFailed> =>
   Effect.acquireUseRelease(

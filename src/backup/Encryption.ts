@@ -63,7 +63,7 @@ const needs = {
   recipient: "the identity of its recipient: set PARLEY_BACKUP_IDENTITY to it"
 }
 
-/** True if the settings hold a key of the kind that such a file needs. */
+/** True if the settings have the kind of key that this packing needs. */
 export const hasKeyFor = (packing: Packing, { identity, passphrase }: BackupKeys): boolean =>
   packing === "plain" ||
   (packing === "passphrase" && passphrase !== null) ||

@@ -9,7 +9,7 @@ interface Work {
   readonly done: string
 }
 
-/** Shows how far some work is; `advance` adds to what is done. */
+/** Shows the progress of some work. `advance` adds to the finished amount. */
 export type Progress = <A, E, R>(
   work: Work,
   run: (advance: (amount: number) => Effect.Effect<void>) => Effect.Effect<A, E, R>

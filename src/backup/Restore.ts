@@ -24,7 +24,9 @@ const MarkRows = Schema.Tuple([Schema.Struct({ databaseId: Schema.String, confir
 interface RestoreMark {
   /** The id that the restored database gets. */
   readonly databaseId: string
-  /** True once the database and the store were found empty: what they hold is then the restore's own. */
+  /**
+   * True once the database and the store were found empty. All content from then on belongs to the restore.
+   */
   readonly confirmed: boolean
 }
 
@@ -63,11 +65,14 @@ const confirmMark = (session: CopySession) => session.run(`UPDATE ${restoreTable
 /** Removes the mark, which lets the service start. */
 const removeMark = (session: CopySession) => session.run(`DROP TABLE ${restoreTable}`)
 
-/** Tells whether the schema holds nothing but the mark. */
+/** True if the schema holds nothing but the mark. */
 const isDatabaseEmpty = (session: CopySession) =>
   Effect.map(session.run(`${relations} LIMIT 1`), (found) => found.length === 0)
 
-/** Removes all of the schema but the mark, after an interrupted restore. Most sequences go with their tables. */
+/**
+ * Removes everything in the schema except the mark, after an interrupted restore. Most sequences are removed
+ * with their tables.
+ */
 const clearDatabase = Effect.fnUntraced(function* (session: CopySession) {
   const kinds: Readonly<Record<string, string>> = {
     v: "VIEW",
@@ -109,7 +114,7 @@ const databaseRemedy = Effect.map(AppConfig, ({ database }) =>
     : "name an empty database in DATABASE_URL, and leave the old one as it is."
 )
 
-/** Tells whether a store was never used: it holds nothing, and belongs to no database. */
+/** True if a store was never used: it is empty, and belongs to no database. */
 const isStoreUnused = Effect.fnUntraced(function* (blobs: Blobs) {
   const mark = blobs.mark === null ? null : yield* blobs.mark.read
   if (mark !== null && mark.database !== null) return false
@@ -175,7 +180,7 @@ const makeLoading = (session: CopySession, { header, manifest }: VerifiedBackup)
     yield* addForeignKeys(session, keys ?? [])
     yield* setSequences(session, manifest.sequences)
     yield* session.run("COMMIT")
-    // A crash may lose the following writes. The mark tells so: it is removed durably at the end.
+    // A crash may lose the following writes. The mark shows that, because it is removed durably at the end.
     yield* session.run("SET synchronous_commit = off")
   })
   const load = Effect.fnUntraced(function* (name: string, { body }: ReadMember) {
@@ -241,8 +246,8 @@ const fill = Effect.fnUntraced(function* (
 
 /**
  * Restores a backup into an empty database and an empty store, while no service runs. All or nothing: until
- * the end, a mark in the database keeps the service from starting, and tells the next restore to remove what
- * this one has made.
+ * the end, a mark in the database prevents the service from starting. The next restore removes the remains of
+ * a marked one.
  */
 export const restoreBackup = Effect.fn("Backup.restore")(
   function* (path: string, progress: Progress) {

@@ -67,7 +67,7 @@ const readAll = Effect.fnUntraced(function* (
   })
 })
 
-/** Reads all of a backup, and compares sums, rows and bytes with what it says of itself. */
+/** Reads a whole backup, and compares sums, rows and bytes with its own description. */
 export const verifyBackup = Effect.fn("Backup.verify")(function* (
   path: string,
   keys: BackupKeys,

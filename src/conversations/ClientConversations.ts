@@ -19,7 +19,7 @@ const ConversationRow = Schema.Struct({
   createdAt: Schema.DateTimeUtcFromDate,
   metadata: Schema.Record(Schema.String, Schema.String)
 })
-/** A conversation as its client knows it. */
+/** A conversation as its client sees it. */
 export type ClientConversation = typeof ConversationRow.Type
 
 type Metadata = ClientConversation["metadata"]
@@ -51,7 +51,7 @@ export class ClientConversations extends Context.Service<
       wanted: ItemsWanted
     ) => Effect.Effect<ItemsPage<StoredItem>, ConversationNotFound | CursorNotFound | DatabaseUnavailable>
     readonly item: (userId: UserId, id: ConversationId, itemId: ItemId) => FoundItem<StoredItem>
-    /** Later answers don't know the item. The response that it belongs to is shown without it. */
+    /** Removes an item from the prompts of later answers, and from its response when that is shown. */
     readonly deleteItem: (userId: UserId, id: ConversationId, itemId: ItemId) => FoundItem<ClientConversation>
   }
 >()("parley/conversations/ClientConversations") {

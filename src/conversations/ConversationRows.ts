@@ -41,7 +41,7 @@ export const Unanswered = Schema.Struct({
   /** JSON that only the interface reads that asks. */
   input: Schema.Unknown,
   replaces: Schema.NullOr(ResponseId),
-  /** Why there is no answer; null while it is being made. */
+  /** The reason why there is no answer; null while the response is generated. */
   code: Schema.NullOr(Schema.String),
   message: Schema.NullOr(Schema.String)
 })

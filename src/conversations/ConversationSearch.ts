@@ -15,7 +15,7 @@ import { historyTurnsMax } from "./TurnTable.ts"
 
 /** Conversations whose messages one statement looks through. */
 const conversationsPerStep = 250
-/** After this time a page is answered with what was found, and the next one goes on from there. */
+/** After this time a page has only the matches found so far, and the next page continues from there. */
 const searchMillis = 1_000
 /** Characters of a message around the first word. */
 const shown = { before: 60, all: 200 }
@@ -114,7 +114,7 @@ export const makeSearch = Effect.gen(function* () {
     const byId = new Map(rows.map((row) => [row.id, listed(row)]))
     const data = found.flatMap(({ id, isTitled, responseId, text }): ReadonlyArray<FoundConversation> => {
       const conversation = byId.get(id)
-      // It may have been deleted meanwhile.
+      // The conversation may have been deleted meanwhile.
       if (conversation === undefined) return []
       const match = isTitled || responseId === null ? null : { responseId, text: text ?? "" }
       return [{ ...conversation, match }]

@@ -115,8 +115,8 @@ export class Conversations extends Context.Service<
       replaced?: ResponseId | null
     ) => Effect.Effect<void, TurnLeaseLost | DatabaseUnavailable>
     /**
-     * Stores the turn in a conversation of its own, after copies of earlier turns; refused when those have
-     * gone.
+     * Stores the turn in a conversation of its own, after copies of earlier turns. Fails if those were
+     * deleted.
      */
     readonly commitBranch: (
       branch: Branch,

@@ -19,7 +19,7 @@ import {
 export const runningPerUserMax = 8
 /** Runs of a job whose processes die before anything was generated. */
 const runsMax = 3
-/** The same of one with an Idempotency-Key: after a crash it is generated again once at most. */
+/** The most runs of a job with an Idempotency-Key: after a crash it is generated again only once. */
 const keyedRunsMax = 2
 
 const LookRow = Schema.Struct({ isQueued: Schema.Boolean, isAbandoned: Schema.Boolean })

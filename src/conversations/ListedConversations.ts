@@ -70,7 +70,7 @@ interface ListedChanges {
 
 type Found<A> = Effect.Effect<A, ConversationNotFound | DatabaseUnavailable>
 
-/** Conversations as their user sees them: a list, the newest turns of each, and what the user calls them. */
+/** Conversations as their user sees them: a list, the newest turns of each, and titles. */
 export class ListedConversations extends Context.Service<
   ListedConversations,
   {

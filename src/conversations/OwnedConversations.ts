@@ -34,7 +34,7 @@ const ConversationRow = Schema.Struct({
 })
 export type OwnedConversation = typeof ConversationRow.Type
 
-/** Lets operators read the conversations of a user, exports them and erases them. */
+/** Reads the conversations of a user for operators, exports and erases them. */
 export const makeOwnedConversations = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const audit = yield* makeAuditRecorder

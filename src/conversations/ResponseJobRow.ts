@@ -13,7 +13,7 @@ export const JobStatus = Schema.Literals([
 ])
 export type JobStatus = typeof JobStatus.Type
 
-/** Why a job failed, as its client sees it. */
+/** The failure of a job, as its client sees it. */
 export const JobFailure = Schema.Struct({
   status: Schema.Int,
   type: Schema.String,
@@ -28,7 +28,10 @@ export type JobFailure = typeof JobFailure.Type
 /** The reason why a question has no answer. */
 export type QuestionFailure = Pick<JobFailure, "code" | "message">
 
-/** Whose request a job has: a response of the second profile, a chat or embeddings of it, or a question of the web application. */
+/**
+ * The origin of a job: a response, a chat or embeddings of the OpenAI profile, or a question of the web
+ * application.
+ */
 const JobKind = Schema.Literals(["profile", "question", "chat", "embeddings"])
 
 export const JobRow = Schema.Struct({
@@ -40,7 +43,7 @@ export const JobRow = Schema.Struct({
   apiKeyId: ApiKeyId,
   background: Schema.Boolean,
   status: JobStatus,
-  /** Without its `input` where it is long. */
+  /** The request, without its `input` if it is long. */
   request: Schema.Unknown,
   requestBytes: Schema.Int,
   failure: Schema.NullOr(JobFailure),
@@ -52,7 +55,7 @@ export const JobRow = Schema.Struct({
 })
 export type ResponseJob = typeof JobRow.Type
 
-/** Whether a job makes a response that can be shown by its id. */
+/** True if the job makes a response that can be shown by its id. */
 export const isOfResponse = ({ kind }: ResponseJob): boolean => kind === "profile" || kind === "question"
 
 /** The columns of a row except `request`. */
@@ -66,8 +69,8 @@ export const columns =
 const shortRequestBytesMax = 65_536
 
 /**
- * In the place of the input of a long request. Other functions than these would look into the texts, which
- * may have what PostgreSQL can't keep.
+ * Replaces the input of a long request. Functions of `jsonb` would parse the texts, which may have characters
+ * that PostgreSQL can't store.
  */
 const shortRequest = `CASE WHEN kind <> 'profile' OR octet_length(request::text) <= ${shortRequestBytesMax} THEN request ELSE (
     SELECT json_object_agg(key, CASE key WHEN 'input' THEN '"(long)"'::json ELSE value END) FROM json_each(request)

@@ -101,7 +101,7 @@ export interface NewJob {
   readonly asked:
     | { readonly kind: "profile" | "chat" | "embeddings"; readonly request: unknown }
     | AskedQuestion
-  /** SHA-256 of the Idempotency-Key, and of what was asked by it. */
+  /** SHA-256 of the Idempotency-Key, and of the body that was sent with it. */
   readonly key: { readonly hash: Uint8Array; readonly bodyHash: Uint8Array } | null
 }
 
@@ -133,13 +133,13 @@ export class ResponseJobs extends Context.Service<
   ResponseJobs,
   {
     /**
-     * A new job: queued if it is for the background, and else leased to this process. With a key, the job that was created by
-     * it, if there is one. A question is kept with its conversation.
+     * Creates a job: queued if it is for the background, and otherwise leased to this process. With a used
+     * key, returns the job of its first use. A question is stored with its conversation.
      */
     readonly submit: (
       job: NewJob
     ) => Effect.Effect<{ readonly job: ResponseJob; readonly isNew: boolean }, SubmitFailure>
-    /** Keeps how a response ended that was no job, unless its turn is stored. */
+    /** Stores the end of a response that was no job, unless its turn is stored. */
     readonly keepEnd: (ended: EndedResponse) => Effect.Effect<void, DatabaseUnavailable>
     readonly find: (
       userId: UserId,
@@ -147,22 +147,24 @@ export class ResponseJobs extends Context.Service<
     ) => Effect.Effect<ResponseJob | undefined, DatabaseUnavailable>
     /** Returns the whole request of a job, however long; undefined where the job was deleted. */
     readonly wholeRequest: (job: ResponseJob) => Effect.Effect<unknown, DatabaseUnavailable>
-    /** Tells if there are jobs to claim, of either kind. Changes nothing. */
+    /** Finds out if there are jobs to claim, of either kind. Changes nothing. */
     readonly look: Effect.Effect<
       { readonly isQueued: boolean; readonly isAbandoned: boolean },
       DatabaseUnavailable
     >
-    /** Leases the next job of the queue to this process: of the users who have the fewest running, the oldest. */
+    /**
+     * Leases the next job of the queue to this process: the oldest of the users with the fewest running jobs.
+     */
     readonly claim: Effect.Effect<ResponseJob | undefined, DatabaseUnavailable>
     /** Leases a job whose process has ended without it. */
     readonly claimAbandoned: Effect.Effect<ResponseJob | undefined, DatabaseUnavailable>
-    /** The leases that are still held. */
+    /** Renews leases, and returns those that are still held. */
     readonly renew: (
       leases: ReadonlyArray<JobLease>
     ) => Effect.Effect<ReadonlySet<ResponseId>, DatabaseUnavailable>
     /**
-     * Appends events to the log, and notes the conversation if they name one; false when the lease was lost. It can be repeated after a
-     * lost answer.
+     * Appends events to the log, and stores the conversation if they name it; false if the lease was lost.
+     * Can be repeated after a lost answer.
      */
     readonly append: (
       lease: JobLease,
@@ -176,11 +178,14 @@ export class ResponseJobs extends Context.Service<
       status: JobStatus,
       failure?: JobFailure
     ) => Effect.Effect<boolean, DatabaseUnavailable>
-    /** Gives a job back to the queue; false where it was begun too often, or nothing of it may be done again. */
+    /** Puts a job back into the queue; false if it began too often, or if none of it may be repeated. */
     readonly requeue: (lease: JobLease) => Effect.Effect<boolean, DatabaseUnavailable>
-    /** Ends a job whose request was refused. Its key is free for another one; who waits for this one finds the failure. Its question stays, with the reason. */
+    /**
+     * Ends a job whose request was refused. Its key can be used again. Clients that wait for the job get the
+     * failure. Its question stays, with the reason.
+     */
     readonly refuse: (lease: JobLease, failure: JobFailure) => Effect.Effect<void, DatabaseUnavailable>
-    /** Cancels a job that has not ended; false for one that has. Its question stays, with the reason. */
+    /** Cancels a job that has not ended; false if it has ended. Its question stays, with the reason. */
     readonly cancel: (
       userId: UserId,
       id: ResponseId,
@@ -221,7 +226,9 @@ export class ResponseJobs extends Context.Service<
   )
 }
 
-/** Ends every lease. Only for a process that shares the database with no other, before it runs its first job. */
+/**
+ * Ends every lease. Only for a process that shares the database with no other, before it runs its first job.
+ */
 export const endAllJobLeases = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql`UPDATE response_jobs SET lease_until = clock_timestamp() WHERE lease_until IS NOT NULL`
@@ -254,7 +261,7 @@ const makeSubmit = Effect.gen(function* () {
 
   const submit = Effect.fn("ResponseJobs.submit")(
     function* (job: NewJob) {
-      // The second of two requests of one user has to see what the first one created.
+      // The second of two requests of one user must see the job that the first has created.
       yield* sql`SELECT pg_advisory_xact_lock(hashtextextended(${`response_jobs/${job.userId}`}, 0))`
       const known = job.key === null ? undefined : yield* byKey(job.userId, job.key)
       if (known !== undefined) return { job: known, isNew: false }

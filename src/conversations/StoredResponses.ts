@@ -34,7 +34,7 @@ export interface ItemsPage<Item> {
   readonly hasMore: boolean
 }
 
-/** One item more than a page has tells whether there is another page. */
+/** One row more than the limit shows that there is another page. */
 export const itemsPage = <Item>(rows: ReadonlyArray<Item>, limit: number): ItemsPage<Item> => ({
   items: rows.slice(0, limit),
   hasMore: rows.length > limit
@@ -69,7 +69,7 @@ export class StoredResponses extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
 
-      /** Turns without a model hold what a client added to a conversation, and are no responses. */
+      /** Turns without a model hold items that a client added to a conversation, and are no responses. */
       const isShown = sql`model <> '' AND deleted_at IS NULL`
 
       const find = Effect.fn("StoredResponses.find")(function* (userId: UserId, id: ResponseId) {

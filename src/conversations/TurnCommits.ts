@@ -31,7 +31,7 @@ export const makeCommit = (
   writes: Effect.Success<typeof makeTurnWrites>,
   leases: TurnLeases
 ) => {
-  /** Says whether the conversation was deleted. */
+  /** Fails because of a lost lease, and states if the conversation was deleted. */
   const lostBy = Effect.fnUntraced(function* ({ turn, userId }: HeldTurn) {
     const state = yield* orUnavailable(turns.read(userId, turn.conversationId))
     return yield* new TurnLeaseLost(state === undefined ? { isDeleted: true } : {})

@@ -28,9 +28,9 @@ export interface HeldTurn {
   readonly stored: Deferred.Deferred<void, DatabaseUnavailable> | null
   /** Fails when the lease is lost. */
   readonly lost: Deferred.Deferred<never, TurnLeaseLost>
-  /** When the last successful renewal was sent, in milliseconds of the monotonic clock. */
+  /** The time at which the last successful renewal was sent, in milliseconds of the monotonic clock. */
   renewedAt: number
-  /** True if the client knows of the conversation, in whose row nothing else is worth keeping. */
+  /** True if the client has been sent the conversation's id, so that its row must stay. */
   isShown: boolean
   /** A commit releases the lease, so a renewal that fails after it is no loss. */
   state: "open" | "committing" | "committed"
@@ -122,7 +122,7 @@ const makeLeaseTable = Effect.fnUntraced(function* (leaseSeconds: number) {
       Effect.map((rows): ReadonlySet<string> => new Set(rows.map((row) => row.id)))
     )
 
-  /** Without effect when another process has acquired the lease. */
+  /** Releases the lease. Has no effect if another process has acquired it. */
   const release = ({ conversationId, fence }: LeaseKey) =>
     sql`UPDATE conversations SET lease_until = NULL, lease_fence = lease_fence + 1, updated_at = now() FROM (${quick}) AS quick
       WHERE id = ${conversationId}::uuid AND lease_fence = ${fence}`

@@ -111,7 +111,7 @@ export const makeTurnTaking = Effect.fnUntraced(function* (leases: TurnLeases, t
   return { create, open, openAt }
 })
 
-/** Releases what `effect` acquired as soon as it fails, and not only with the caller's scope. */
+/** Releases the resources of `effect` as soon as it fails, and not only with the caller's scope. */
 const withOwnScope = <A, E, R>(
   effect: Effect.Effect<A, E, R | Scope.Scope>
 ): Effect.Effect<A, E, R | Scope.Scope> =>

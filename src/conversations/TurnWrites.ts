@@ -73,7 +73,7 @@ const parametersOf = (turn: OpenTurn, content: CommitTurn) => ({
 })
 type Parameters = ReturnType<typeof parametersOf>
 
-/** The value of a parameter of a statement, or what stands for it. */
+/** The value of a parameter of a statement, or its placeholder. */
 type Value = unknown
 
 /** The parts that the statements have. */
@@ -172,8 +172,8 @@ export const makeTurnWrites = Effect.gen(function* () {
 
   /**
    * Stores a new conversation in one statement: copies of the newest turns of another one, by ids that name
-   * no response, and after them the turn. It may be repeated as `commit` may; false where the other
-   * conversation has gone.
+   * no response, and after them the turn. Can be repeated like `commit`; false if the other conversation was
+   * deleted.
    */
   const commitBranch = ({ conversationId, source, userId }: Branch, content: CommitTurn) =>
     sql`WITH copied AS MATERIALIZED (

@@ -8,27 +8,24 @@ import type { ModelUsage } from "./ModelCall.ts"
  * user or a model.
  */
 export interface AccessEntry {
-  /** When the request arrived, by the monotonic clock. */
+  /** The time of the request's arrival, by the monotonic clock. */
   readonly beganNanos: bigint
   caller: AccessCaller | null
-  /**
-   * Whose requests and bodies are bounded together with this one: a user, or the address of a client; null:
-   * nobody's.
-   */
+  /** The owner of the limits of requests and bodies: a user, or the address of a client; null: no limits. */
   boundedBy: string | null
   conversationId: ConversationId | null
   response: ResponseAccess | null
-  /** What a request for embeddings asked for. */
+  /** The parameters of a request for embeddings. */
   embeddings: EmbeddingsAccess | null
-  /** When the first output of a model arrived, by the monotonic clock. */
+  /** The time of the first output of a model, by the monotonic clock. */
   firstOutputNanos: bigint | null
-  /** When the last byte was produced, by the monotonic clock; null: at the end of the request. */
+  /** The time of the last byte, by the monotonic clock; null: the end of the request. */
   endedNanos: bigint | null
   /** The error code that the client received. */
   errorCode: string | null
 }
 
-/** Whose request it is. */
+/** The caller of the request. */
 interface AccessCaller {
   readonly userId: UserId
   readonly organizationId: OrganizationId

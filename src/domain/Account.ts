@@ -50,8 +50,8 @@ export const Email = Schema.String.check(
 )
 
 /**
- * The rights of a user in the web application: owners and admins run the installation, an organization's admin manages its users,
- * a member has keys and usage of its own. Only owners manage owners and admins.
+ * The rights of a user in the web application: owners and admins run the installation, an organization's
+ * admin manages its users, a member has keys and usage of its own. Only owners manage owners and admins.
  */
 export const Role = Schema.Literals(["owner", "admin", "organization_admin", "member"])
 export type Role = typeof Role.Type

@@ -16,7 +16,7 @@ export interface Person {
   readonly address: string | null
 }
 
-/** On whose behalf something is changed. */
+/** The person or the service on whose behalf data is changed. */
 export type Actor =
   /** The service itself, such as at its start. */
   | { readonly _tag: "System" }
@@ -46,8 +46,8 @@ export const CurrentActor = Context.Reference<Actor>("parley/domain/CurrentActor
 })
 
 /**
- * The one organization that the actor sees; null: all of them. What services show to an administrator and
- * change for one, they look up within it, so that the rest answers as what doesn't exist.
+ * The one organization that the actor sees; null: all of them. Services look up and change entries within
+ * this organization only. Entries outside of it are treated as missing.
  */
 export const actorsOrganization: Effect.Effect<OrganizationId | null> = Effect.map(CurrentActor, (actor) => {
   if (actor._tag === "Client") return actor.organizationId

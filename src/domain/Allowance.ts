@@ -51,7 +51,7 @@ export interface AllowanceState {
   readonly monthly: WindowState
 }
 
-/** The limits of a key, and what is used of them; null without the limit. */
+/** The limits of a key, and the use of them; null without a limit. */
 export interface KeyAllowance {
   readonly daily: KeyWindow | null
   readonly monthly: KeyWindow | null

@@ -20,7 +20,7 @@ export type AuditTarget = typeof AuditTarget.Type
 
 const action = (target: AuditTarget, description: string) => ({ target, description })
 
-/** Every action that is recorded: what it is about, and what it means. */
+/** Every recorded action, with its target and its meaning. */
 export const auditActions = {
   "organization.create": action("organization", "creates an organization"),
   "organization.plan": action("organization", "changes the plan of an organization"),
@@ -87,7 +87,7 @@ export const AuditOrigin = Schema.Literals(["browser", "cli", "api", "server"])
 const Value = Schema.Union([Schema.String, Schema.Finite, Schema.Boolean, Schema.Null])
 
 /**
- * Facts, and what changed from which value to which. Never anything secret: no key, password, token or hash.
+ * Facts, and changes with the old and the new value. Never anything secret: no key, password, token or hash.
  */
 export const AuditDetails = Schema.Record(
   Schema.String,
@@ -95,11 +95,11 @@ export const AuditDetails = Schema.Record(
 )
 export type AuditDetails = typeof AuditDetails.Type
 
-/** The record of a change. Names are kept as they are now, so that the history survives what it names. */
+/** The record of a change. Names are copied, so that the history survives the deletion of their owners. */
 export interface AuditEntry {
   readonly action: AuditAction
   readonly target: { readonly id: string | null; readonly name: string }
-  /** Whose administrators see the entry besides those of the installation. */
+  /** The organization whose administrators see the entry besides those of the installation. */
   readonly organization: { readonly id: OrganizationId; readonly name: string } | null
   readonly details?: AuditDetails
 }
@@ -144,7 +144,9 @@ export const AuditRecord = Schema.Struct({
   organizationId: Schema.NullOr(OrganizationId),
   organization: Schema.NullOr(Schema.String),
   details: AuditDetails,
-  /** The name of an operator's admin key, if it has one. It was added last, so that columns keep their places. */
+  /**
+   * The name of an operator's admin key, if it has one. It was added last, so that columns keep their places.
+   */
   actorName: Schema.NullOr(Schema.String)
 })
 export type AuditRecord = typeof AuditRecord.Type

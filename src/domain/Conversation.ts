@@ -4,8 +4,8 @@ import { FileId, ImageId, ItemId, type ConversationId, ResponseId } from "./Ids.
 import { imageDetails, Opaque, TokenLogprob } from "./ModelCall.ts"
 
 /**
- * The items of a conversation, stored in the shape in which they are streamed and returned, and with what only the service reads.
- * Source: wire contract, sections 2 and 4.
+ * The items of a conversation, stored in the shape in which they are streamed and returned, with further
+ * fields that only the service reads. Source: wire contract, sections 2 and 4.
  */
 
 export const InputText = Schema.Struct({
@@ -31,7 +31,7 @@ export type InputImage = typeof InputImage.Type
 /** The bytes of an image, as base64 without line breaks. */
 export interface StoredImage {
   readonly id: ImageId
-  /** Such as `image/png`. */
+  /** The media type, such as `image/png`. */
   readonly mediaType: string
   readonly data: string
 }
@@ -49,7 +49,7 @@ export const OutputText = Schema.Struct({
   text: Schema.String,
   annotations: Schema.Array(FileCitation),
   logprobs: Schema.Array(TokenLogprob),
-  /** Whether the model says here that it refuses to answer. */
+  /** True if the text is the model's refusal to answer. */
   isRefusal: Schema.optionalKey(Schema.Literal(true))
 }).annotate({ identifier: "OutputText" })
 export type OutputText = typeof OutputText.Type
@@ -68,11 +68,11 @@ export type OutputMessage = typeof OutputMessage.Type
 
 /** Fields of a call that only the service reads. */
 const calledBy = {
-  /** The same for all calls that a model made at once. A call without it was made alone. */
+  /** The id that all calls of one round share. A call without it was the only one. */
   round: Schema.optionalKey(Schema.String),
   opaque: Schema.optionalKey(Opaque)
 }
-/** Their names. */
+/** The names of these fields. */
 export const hiddenOfCalls = ["round", "opaque"] as const satisfies ReadonlyArray<keyof typeof calledBy>
 
 /** A tool call that the service ran. `arguments` is JSON as text. */
@@ -109,7 +109,7 @@ export const FunctionCallOutput = Schema.Struct({
   type: Schema.Literal("function_call_output"),
   status: ItemStatus,
   call_id: Schema.String,
-  /** Its texts. */
+  /** The texts of the result. */
   output: Schema.String,
   /** Other parts of the result; only the service reads them. */
   attached: Schema.optionalKey(Schema.Array(Schema.Union([InputFile, InputImage])))
@@ -130,7 +130,7 @@ export const FileSearchResult = Schema.Struct({
   file_attributes: Schema.optionalKey(FileAttributes)
 })
 
-/** One search of a project's files. */
+/** A search of a project's files. */
 export const FileSearchCall = Schema.Struct({
   id: ItemId,
   type: Schema.Literal("file_search_call"),
@@ -165,7 +165,9 @@ export const InputMessage = Schema.Struct({
 })
 export type InputMessage = typeof InputMessage.Type
 
-/** The input of a stored turn: messages, replayed calls and searches, and results of the client's functions. */
+/**
+ * The input of a stored turn: messages, replayed calls and searches, and results of the client's functions.
+ */
 export const InputItem = Schema.Union([
   InputMessage,
   McpCall,
@@ -195,17 +197,17 @@ const withoutPassage = ({ attributes, ...result }: typeof FileSearchResult.Type)
 })
 
 /**
- * The stored form of an item. What a search found is left out, passages, the headings above them and the attributes of the files, so that
- * it disappears with the files; where it stands stays.
+ * The stored form of an item. The content of search results is left out (passages, headings and file
+ * attributes), so that it is deleted together with the files. The positions of passages stay.
  */
 export const withoutPassages = (item: StoredItem): StoredItem =>
   item.type === "file_search_call" ? { ...item, results: item.results?.map(withoutPassage) ?? null } : item
 
-/** The same for an item of an answer. */
+/** The stored form of an item of an answer. */
 export const outputWithoutPassages = (item: OutputItem): OutputItem =>
   item.type === "file_search_call" ? { ...item, results: item.results?.map(withoutPassage) ?? null } : item
 
-/** An answer without what the model thought, and without what only it can read. */
+/** An answer without reasoning and without opaque values. */
 export const withoutReasoning = (output: ReadonlyArray<OutputItem>): ReadonlyArray<OutputItem> =>
   output.flatMap((item): ReadonlyArray<OutputItem> => {
     if (item.type === "reasoning") return []
@@ -213,7 +215,7 @@ export const withoutReasoning = (output: ReadonlyArray<OutputItem>): ReadonlyArr
     return [item.type === "function_call" ? Struct.omit(item, ["opaque"]) : item]
   })
 
-/** The same for what a turn was asked. */
+/** The input of a turn without reasoning and without opaque values. */
 export const inputWithoutReasoning = (input: ReadonlyArray<InputItem>): ReadonlyArray<InputItem> =>
   input.flatMap((item): ReadonlyArray<InputItem> =>
     item.type === "message" || item.type === "function_call_output" ? [item] : withoutReasoning([item])
@@ -229,7 +231,7 @@ const messageText = (item: OutputItem): string =>
 export const CutReason = Schema.Literals(["max_output_tokens", "content_filter", "token_limit"])
 export type CutReason = typeof CutReason.Type
 
-/** Why an answer is not what the user asked for: it was cut, or the model ended it without a text. */
+/** The reason why an answer is incomplete: it was cut, or the model ended it without a text. */
 export const IncompleteReason = Schema.Literals([...CutReason.literals, "no_text"])
 export type IncompleteReason = typeof IncompleteReason.Type
 
@@ -288,7 +290,7 @@ export interface StoredTurn {
 
 export interface ConversationState {
   readonly conversationId: ConversationId
-  /** Also the position of the new turn. */
+  /** The number of stored turns, and the position of the new turn. */
   readonly turnCount: number
   readonly systemMessage: string | null
 }

@@ -1,6 +1,6 @@
 /** Longest title that a user gives. */
 export const titleCharactersMax = 200
-/** Marks that turn the direction of all that follows, also of what stands behind the title. */
+/** Marks that change the writing direction of all following text, including text behind the title. */
 const directionMarks = /[\u202a-\u202e\u2066-\u2069]/gu
 
 /** True if all characters of a given title can stand in a line of a list. */

@@ -4,7 +4,7 @@ import { joinPiece } from "./storable.ts"
 /** The input of tools that take a text: models that know only JSON give it as the one argument `input`. */
 
 const head = /^\s*\{\s*"input"\s*:\s*"/
-/** The text begins within so many characters, or it is read at the end. */
+/** The text must begin within this many characters, or it is read at the end. */
 const headCharactersMax = 256
 
 const simpleEscape = String.raw`["\\/bfnrt]`
@@ -74,8 +74,7 @@ export const makeInputReader = () => {
       return text
     },
     /**
-     * The rest of the text, once the arguments are whole. Of arguments that are none, what they say is the
-     * text.
+     * The rest of the text, once the arguments are complete. Invalid arguments are used as the text itself.
      */
     end: (): string => {
       if (at === "inside") return carry + unread

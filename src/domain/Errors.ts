@@ -62,7 +62,10 @@ export class FileNotFound extends Schema.TaggedError<FileNotFound>()("FileNotFou
   param: Schema.String
 }) {}
 
-/** A list can't go on from the id that the request names: it holds no such thing, or holds it no more. */
+/**
+ * A list can't continue from the id that the request names, because it has no such entry, or no longer has
+ * it.
+ */
 export class CursorNotFound extends Schema.TaggedError<CursorNotFound>()("CursorNotFound", {
   param: Schema.Literals(["after", "before"])
 }) {}
@@ -136,7 +139,7 @@ export class AnswerInProgress extends Schema.TaggedError<AnswerInProgress>()("An
 /** The response whose turn was to be replaced is not the last one of its conversation any more. */
 export class ResponseNotLast extends Schema.TaggedError<ResponseNotLast>()("ResponseNotLast", {}) {}
 
-/** On the second profile: `previous_response_id` names a response that doesn't exist, or wasn't stored. */
+/** In the OpenAI profile, `previous_response_id` names a response that doesn't exist, or wasn't stored. */
 export class PreviousResponseNotFound extends Schema.TaggedError<PreviousResponseNotFound>()(
   "PreviousResponseNotFound",
   {}
@@ -220,7 +223,7 @@ export class ExtractionFailed extends Schema.TaggedError<ExtractionFailed>()("Ex
 /** The queue of this process is full; a later attempt may succeed. */
 export class ExtractionBusy extends Schema.TaggedError<ExtractionBusy>()("ExtractionBusy", {}) {}
 
-/** Such as a full disk, a bucket that doesn't answer, or missing bytes. */
+/** The store failed: for example a full disk, a bucket that doesn't answer, or missing bytes. */
 export class StorageFailed extends Schema.TaggedError<StorageFailed>()("StorageFailed", {
   operation: Schema.Literals(["put", "get", "remove", "list", "sweep", "trash", "start"]),
   cause: Schema.Defect()
@@ -234,7 +237,7 @@ export class StorageFailed extends Schema.TaggedError<StorageFailed>()("StorageF
 
 /** A token limit is used up, or the rest of it is reserved by running requests. */
 export class UsageLimitExceeded extends Schema.TaggedError<UsageLimitExceeded>()("UsageLimitExceeded", {
-  /** Whose limit it is. */
+  /** The owner of the limit. */
   owner: Schema.Literals(["user", "key"]),
   window: Schema.Literals(["daily", "monthly"]),
   /** Below the limit if the rest is reserved. */
@@ -242,7 +245,7 @@ export class UsageLimitExceeded extends Schema.TaggedError<UsageLimitExceeded>()
   /** Reserved by running requests, besides `used`. */
   held: Schema.Int,
   limit: Schema.Int,
-  /** When the window ends. */
+  /** The end of the window. */
   resetsAt: Schema.DateTimeUtc,
   retryAfterSeconds: Schema.Int
 }) {}
@@ -251,7 +254,7 @@ export class UsageLimitExceeded extends Schema.TaggedError<UsageLimitExceeded>()
 export class KeyRateExceeded extends Schema.TaggedError<KeyRateExceeded>()("KeyRateExceeded", {
   /** Requests per minute. */
   limit: Schema.Int,
-  /** When the minute ends. */
+  /** The end of the minute. */
   resetsAt: Schema.DateTimeUtc,
   retryAfterSeconds: Schema.Int
 }) {}
@@ -324,7 +327,7 @@ export class ModelFailure extends Schema.TaggedError<ModelFailure>()("ModelFailu
   status: Schema.optionalKey(Schema.Int),
   /** The wait that the provider asks for. */
   retryAfterSeconds: Schema.optionalKey(Schema.Finite),
-  /** Whether the provider says that it failed because it is overloaded. */
+  /** True if the provider states that it is overloaded. */
   isOverloaded: Schema.optionalKey(Schema.Literal(true)),
   /** The field of the request that a provider refuses, by its name in requests. */
   parameter: Schema.optionalKey(Schema.String),

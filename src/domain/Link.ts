@@ -2,7 +2,10 @@ import { Schema } from "effect"
 import { Role } from "./Account.ts"
 import { LinkId } from "./Ids.ts"
 
-/** The effect of using a link: it sets up the first administrator, creates the invited user, or sets a new password. */
+/**
+ * The effect of using a link: it sets up the first administrator, creates the invited user, or sets a new
+ * password.
+ */
 export const LinkKind = Schema.Literals(["set_up", "invitation", "password_reset"])
 export type LinkKind = typeof LinkKind.Type
 

@@ -30,7 +30,7 @@ export const wholePrice = ({
 /** Required in a catalog file; a server may report them. */
 export const limitNames = ["contextWindow", "maxOutputTokens"] as const
 
-/** One model as a catalog file declares it. */
+/** A model in a catalog file. */
 export const DeclaredModel = Schema.Struct({
   /** The id that the provider knows and that a response reports in `model`. */
   id: Schema.NonEmptyString,
@@ -55,7 +55,7 @@ export const DeclaredModel = Schema.Struct({
   price: Schema.optionalKey(ModelPrice)
 })
 
-/** One model as the catalog knows it. */
+/** One model of the catalog. */
 export const ModelSpec = Schema.Struct({
   ...DeclaredModel.fields,
   /** Limits that neither the catalog nor the server states. */
@@ -77,7 +77,7 @@ export const ProviderHealth = Schema.Struct({
   running: Schema.Int,
   waiting: Schema.Int,
   concurrentMax: Schema.Int,
-  /** Why the last request failed; null while requests succeed. */
+  /** The reason of the last failure; null while requests succeed. */
   failure: Schema.NullOr(Schema.String),
   /** Seconds until the circuit is half-open; null while it is closed. */
   openSeconds: Schema.NullOr(Schema.Finite)
@@ -102,11 +102,11 @@ export const learnableParts = [
 const LearnedPart = Schema.Struct({
   /**
    * `tools`: the service's own tools aren't offered. `token_parameter`: the bound on the answer has its other
-   * name. `stream_options`: the server isn't asked to count the tokens of a stream. `prompt_cache_key`: the
-   * key for requests that begin alike isn't sent. `cache_control`: the marks of what may be cached aren't
-   * sent. `thinking_controls`: it isn't asked for the text of what the model thinks, nor to drop what is no
-   * longer valid of it. `encrypted_reasoning`: it isn't asked for what the model thinks in the form that goes
-   * back to it. `reasoning_summary`: it isn't asked to sum that up.
+   * name. `stream_options`: the usage of a stream isn't requested. `prompt_cache_key`: the key for requests
+   * that begin alike isn't sent. `cache_control`: the marks of parts that may be cached aren't sent.
+   * `thinking_controls`: a summary of the thinking and the removal of invalid thinking blocks aren't
+   * requested. `encrypted_reasoning`: reasoning in encrypted form isn't requested. `reasoning_summary`: a
+   * summary of the reasoning isn't requested.
    */
   part: Schema.Literals(learnableParts),
   /** The server's message, bounded, without keys. */

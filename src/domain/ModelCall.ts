@@ -10,7 +10,7 @@ const likelihood = {
   token: Schema.String,
   /** The natural logarithm of its probability; -9999 where that is next to none. */
   logprob: Schema.Finite,
-  /** Those of the token: several tokens may make up one character. */
+  /** The bytes of the token: several tokens may make up one character. */
   bytes: Schema.Array(Schema.Int)
 }
 const TokenLikelihood = Schema.Struct(likelihood)
@@ -27,7 +27,10 @@ export type TokenLogprob = typeof TokenLogprob.Type
 /** The most that a request may ask for, of the likeliest tokens. */
 export const topLogprobsMax = 20
 
-/** What only one model of one server can read, such as a signature. It goes back there as it came, and nowhere else. */
+/**
+ * An opaque value that only one model of one server can read, such as a signature. It goes back to that model
+ * unchanged, and to no other.
+ */
 export const Opaque = Schema.Struct({
   /** The protocol, the address of the server, and the model. */
   origin: Schema.String,
@@ -41,8 +44,8 @@ export type Opaque = typeof Opaque.Type
 const clientsOrigin = "client "
 
 /**
- * The origin of what a client says that a model thought. Nobody can check it: it goes to that model only,
- * where it is demanded.
+ * The origin of reasoning that a client sent without proof. It goes only to that model, and only if its
+ * server demands reasoning.
  */
 export const saidByClient = (model: string): string => clientsOrigin + model
 
@@ -65,7 +68,10 @@ export interface ToolCall {
   readonly opaque?: Opaque
   /** The reasoning directly before the call, behind the text and the call before it. */
   readonly reasoning?: ReadonlyArray<Reasoning>
-  /** Whether the server was offered the tool as one with a text, so that it sees to the grammar itself. */
+  /**
+   * True if the server was offered the tool with a text as input, so that the server enforces the grammar
+   * itself.
+   */
   readonly isText?: true
 }
 
@@ -77,7 +83,7 @@ export type ImageDetail = (typeof imageDetails)[number]
 
 /** An image of a message, as a model gets it. */
 export interface ModelImage {
-  /** Such as `image/png`. */
+  /** The media type, such as `image/png`. */
   readonly mediaType: string
   /** Base64, without line breaks. */
   readonly data: string
@@ -126,7 +132,7 @@ export interface TextInput {
   readonly grammar: TextGrammar | null
 }
 
-/** What a text is to follow, as a client writes it. */
+/** A grammar for a text, as a client writes it. */
 export interface TextGrammar {
   readonly syntax: "lark" | "regex"
   readonly definition: string
@@ -177,21 +183,24 @@ export interface AnswerOptions {
   readonly presencePenalty?: number
   /** -2 to 2. */
   readonly frequencyPenalty?: number
-  /** Asks for the logprobs of the tokens of the text, and for so many of the likeliest tokens, from 0. A hint: a model that has none is asked without. */
+  /**
+   * Asks for the logprobs of the text, and for this number of the likeliest tokens, from 0. A hint: a model
+   * without logprobs is asked without.
+   */
   readonly logprobs?: number
 }
 
 export interface ModelRequest {
   readonly messages: ReadonlyArray<ModelMessage>
-  /** At most the model's own maximum. */
+  /** The most tokens of the answer, at most the model's own maximum. */
   readonly maxOutputTokens: number
   readonly tools: ReadonlyArray<ToolSpec>
   readonly options?: AnswerOptions
   /** True if the last messages may be results of the service's own tools, called in the round before. */
   readonly followsOwnCalls?: boolean
   /**
-   * The same for requests of one user that begin alike, such as those of a conversation. No protocol sends
-   * it: a hash stands for it.
+   * The same text for requests of one user that begin alike, such as those of a conversation. Protocols send
+   * its hash.
    */
   readonly cacheScope?: string
   /**
@@ -209,12 +218,15 @@ export interface CallOptions {
   readonly hasFallback: () => boolean
   /** The key for fair queues: waiting users take turns. */
   readonly user?: string
-  /** Called each time that the request is sent, with it as it is: without hints that its server doesn't take. */
+  /**
+   * Called each time that the request is sent, with the request in that form: without hints that the server
+   * doesn't take.
+   */
   readonly onSent?: (request: Pick<ModelRequest, "options">) => void
 }
 
-/** Without a fallback and without a user. */
-export const alone: CallOptions = { hasFallback: () => false }
+/** The options of a call without a fallback and without a user. */
+export const withoutFallback: CallOptions = { hasFallback: () => false }
 
 /** The tokens of a call, and who counted them. */
 export interface ModelUsage {
@@ -243,17 +255,19 @@ export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter"
 export type EndReason = FinishReason | "token_limit"
 
 /**
- * A stream has any number of parts, then exactly one `finish`; one that ends without it has failed.
- * `reasoning_text` is a piece of what the model thinks, and `reasoning` the whole of it, before what it led
- * to. What is thought behind the first call stands in the calls.
+ * A stream has any number of parts, then exactly one `finish`. A stream that ends without a finish has
+ * failed.
+ *
+ * `reasoning_text` is a piece of reasoning, and `reasoning` the complete reasoning, before the output it led
+ * to. Reasoning behind the first call belongs to the next call.
  */
 export type ModelPart =
   | {
       readonly type: "text"
       readonly text: string
-      /** True if the text is the model's refusal to answer, where its server tells. */
+      /** True if the text is the model's refusal to answer, as stated by its server. */
       readonly isRefusal?: true
-      /** Of the tokens of the text, where they were asked for and its server has them. */
+      /** The logprobs of the text, if they were requested and the server has them. */
       readonly logprobs?: ReadonlyArray<TokenLogprob>
     }
   | { readonly type: "reasoning_text"; readonly text: string }
@@ -272,16 +286,16 @@ export interface CallText {
   readonly position: number
   readonly name: string
   readonly text: string
-  /** With the first piece, what the whole call has as `reasoning`. */
+  /** In the first piece, the `reasoning` of the whole call. */
   readonly reasoning: ReadonlyArray<Reasoning>
-  /** As of the whole call. */
+  /** The same as in the whole call. */
   readonly isText?: true
 }
 
 export interface ModelFinish {
   readonly type: "finish"
   readonly reason: FinishReason
-  /** True if the text is the model's refusal to answer, where its server tells. */
+  /** True if the text is the model's refusal to answer, as stated by its server. */
   readonly isRefusal?: boolean
   readonly usage: ModelUsage
 }

@@ -37,7 +37,9 @@ const Count = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: Number.MA
 /** Null: no limit, whatever the settings say. */
 const TokenLimit = Schema.NullOr(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: tokensMax })))
 
-/** The bounds of a plan for every user of its organizations; the settings hold for what is left out. */
+/**
+ * The bounds of a plan for every user of its organizations. Absent bounds have the values of the settings.
+ */
 export const PlanTerms = Schema.Struct({
   ...grantFields,
   storage: Schema.optionalKey(

@@ -20,7 +20,7 @@ export const ProjectName = AccountName.check(
 export const ProjectRole = Schema.Literals(["owner", "member"])
 export type ProjectRole = typeof ProjectRole.Type
 
-/** Who may create projects, by the settings; the plan must permit it too. */
+/** True if the settings permit this role to create projects. The plan must permit it too. */
 export const mayCreateProjects = (creators: "users" | "administrators", role: Role): boolean =>
   creators === "users" || role !== "member"
 
@@ -57,7 +57,7 @@ export const ListedCorpusFile = Schema.Struct({
   /** The owner's e-mail address. */
   owner: Schema.String,
   status: CorpusStatus,
-  /** Why the file can't be found; null unless `status` is `error`. */
+  /** The reason why the file can't be found; null unless `status` is `error`. */
   statusDetails: Schema.NullOr(Schema.String),
   /** Indexed passages; null until there are some. */
   chunks: Schema.NullOr(Schema.Int),
@@ -87,7 +87,10 @@ export interface FileBatch {
   readonly id: FileBatchId
   readonly createdAt: DateTime.Utc
   readonly isCancelled: boolean
-  /** The number of files in each state; `failed` files never become searchable, and the project has `removed` files no more. */
+  /**
+   * The number of files in each state. `failed` files never become searchable, and `removed` files are no
+   * longer in the project.
+   */
   readonly pending: number
   readonly indexed: number
   readonly failed: number

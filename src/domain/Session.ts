@@ -5,7 +5,7 @@ import type { SessionId, UserId } from "./Ids.ts"
 /** The user's proof of identity. */
 export type SignInMethod = "password" | "link" | "identity_provider"
 
-/** Who asks for a session, as far as it is known. */
+/** The client that asks for a session, as far as it is known. */
 export interface SessionClient {
   readonly address: string | null
   readonly userAgent: string | null
@@ -18,14 +18,14 @@ export interface SessionRecord {
   readonly createdAt: DateTime.Utc
   /** Correct to about a minute. */
   readonly lastSeenAt: DateTime.Utc
-  /** When it ends without further requests. */
+  /** The end of the session if no further request comes. */
   readonly expiresAt: DateTime.Utc
   /** The address of the client that signed in. */
   readonly address: string | null
   readonly userAgent: string | null
 }
 
-/** A session that was found by its secret, with what a request needs to know of its user. */
+/** A session that was found by its secret, with the fields of its user that a request needs. */
 export interface KnownSession {
   readonly session: SessionRecord
   readonly person: Person

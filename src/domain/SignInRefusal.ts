@@ -31,6 +31,6 @@ export const signInRefusals = {
 
 export type SignInRefusal = keyof typeof signInRefusals
 
-/** The sentence for the code of an address; null for what is no code. */
+/** The sentence for the code of an address; null for an unknown code. */
 export const signInRefusalText = (code: string): string | null =>
   Object.entries(signInRefusals).find(([known]) => known === code)?.[1] ?? null

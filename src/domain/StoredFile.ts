@@ -15,14 +15,14 @@ export interface StoredFile {
   /** 32 bytes. */
   readonly sha256: Uint8Array
   readonly status: FileStatus
-  /** Why the text can't be read, for the owner; null unless `status` is `error`. */
+  /** The reason why the text can't be read, for the owner; null unless `status` is `error`. */
   readonly statusDetails: string | null
   readonly createdAt: DateTime.Utc
   /** Null: never. */
   readonly expiresAt: DateTime.Utc | null
 }
 
-/** From an hour to thirty days after the upload. */
+/** Seconds between the upload and the expiry: an hour to thirty days. */
 export const expirySecondsMin = 3_600
 export const expirySecondsMax = 2_592_000
 

@@ -1,6 +1,6 @@
 const units = ["byte", "kilobyte", "megabyte", "gigabyte", "terabyte"] as const
 
-/** Such as 1.5 MB, by powers of 1,000. */
+/** Formats a size by powers of 1,000, such as 1.5 MB. */
 export const formatBytes = (bytes: number): string => {
   const power = bytes < 1 ? 0 : Math.min(Math.floor(Math.log10(bytes) / 3), units.length - 1)
   return new Intl.NumberFormat("en-US", {

@@ -30,7 +30,7 @@ export const joinPiece = (carry: string, piece: string): TextPiece => {
     : { text, carry: "" }
 }
 
-/** The same, as text that can be stored. */
+/** Joins pieces like `joinPiece`, as text that can be stored. */
 export const storablePiece = (carry: string, piece: string): TextPiece => {
   const joined = joinPiece(carry, piece)
   return { text: storable(joined.text), carry: joined.carry }

@@ -22,13 +22,13 @@ import { ownersOf } from "../usage/TokenCounters.ts"
 import { type Outcome, Usage } from "../usage/Usage.ts"
 import { makeRecord } from "../usage/UsageRecording.ts"
 
-/** What the server is asked for at once. A longer text is asked for alone. */
+/** The largest request to the server. A longer text is sent on its own. */
 const textsPerCallMax = 64
 const charactersPerCallMax = 128 * 1024
 /** Another attempt after a failure that may pass, with a pause that doubles. */
 const retriesMax = 2
 const retryMilliseconds = 250
-/** In the metrics, as the provider of the model. */
+/** The name of the provider in the metrics. */
 const provider = "embeddings"
 
 export interface EmbeddingRequest {
@@ -37,13 +37,13 @@ export interface EmbeddingRequest {
   readonly model: string | null
   /** Absent: as many as the model has. */
   readonly dimensions?: number
-  /** Of all vectors together; absent: no bound. */
+  /** The most numbers of all vectors together; absent: no bound. */
   readonly numbersMax?: number
 }
 
 export interface TextVectors {
   readonly model: string
-  /** In the order of the texts. */
+  /** Vectors in the order of the texts. */
   readonly vectors: ReadonlyArray<Float32Array>
   readonly tokens: number
 }
@@ -56,7 +56,10 @@ type EmbeddingFailure =
   | UsageLimitExceeded
   | DatabaseUnavailable
 
-/** Embeds users' texts by the server that also embeds the files of projects. Their tokens count as those of any request. */
+/**
+ * Embeds users' texts by the server that also embeds the files of projects. Their tokens count as those of
+ * any request.
+ */
 export class TextEmbeddings extends Context.Service<
   TextEmbeddings,
   {

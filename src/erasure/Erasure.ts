@@ -24,12 +24,15 @@ import { Usage } from "../usage/Usage.ts"
 
 /** Time that a deletion waits for the erasure in the background. */
 const waitSeconds = 15
-/** The first look for what an earlier process did not finish. */
+/** Seconds until the first check for unfinished erasures of earlier processes. */
 const firstSweepSeconds = 30
 /** Interval at which a process resumes unfinished erasures of other processes. */
 const sweepEvery = "10 minutes"
 
-/** The fate of a deleted user's files: another owner, or erasure. Null is allowed for a user without files only. */
+/**
+ * The fate of a deleted user's files: another owner, or erasure. Null is allowed for a user without files
+ * only.
+ */
 export type FilesOfUser = { readonly to: string } | "erase" | null
 
 interface UserHoldings {
@@ -46,14 +49,13 @@ interface Erased {
 
 export interface UserErasure {
   readonly user: User
-  /** Null while it is still being erased, which goes on in the background and after a restart. */
+  /** null while the erasure continues in the background, which it also does after a restart. */
   readonly erased: Erased | null
 }
 
 /**
- * Deletes users, organizations and projects. What is deleted has gone for everybody at once, in one
- * transaction with its entry in the audit log; what it holds is erased after that, in small steps that any
- * process resumes.
+ * Deletes users, organizations and projects. They disappear for everybody at once, in one transaction with
+ * the entry in the audit log. Their content is erased after that, in small steps that any process resumes.
  */
 export class Erasure extends Context.Service<
   Erasure,
@@ -71,11 +73,15 @@ export class Erasure extends Context.Service<
       | LastOwner
       | DatabaseUnavailable
     >
-    /** A user's files, and the projects that have some of them or no other owner: the deletion affects others by these. */
+    /**
+     * A user's files, and the projects that have some of these files or no other owner. They show how the
+     * deletion affects others.
+     */
     readonly holdings: (email: string) => Effect.Effect<UserHoldings, UserNotFound | DatabaseUnavailable>
     /**
-     * With its contents: its projects, and its users with all they have, one after the other. If that breaks
-     * off, what was deleted stays deleted, and the organization is there until it is deleted again.
+     * Deletes an organization with its contents: its projects, and its users with all their data, one after
+     * the other. After an interruption, deleted parts stay deleted, and the organization stays until it is
+     * deleted again.
      */
     readonly deleteOrganization: (
       name: string,
@@ -87,7 +93,7 @@ export class Erasure extends Context.Service<
     readonly deleteProject: (
       id: ProjectId
     ) => Effect.Effect<{ readonly name: string }, ProjectNotFound | DatabaseUnavailable>
-    /** Erases what is left of all that was deleted. */
+    /** Erases the remains of everything that was deleted. */
     readonly sweep: Effect.Effect<void, DatabaseUnavailable>
   }
 >()("parley/erasure/Erasure") {
@@ -136,7 +142,7 @@ export class Erasure extends Context.Service<
         return project
       })
 
-      /** Deletes what `some` lists, until it lists nothing; the answer is how many. */
+      /** Deletes the entries of `some` until it lists none. Returns their number. */
       const deleteAll = Effect.fnUntraced(function* <A, E, E2>(
         some: Effect.Effect<ReadonlyArray<A>, E>,
         remove: (item: A) => Effect.Effect<unknown, E2>
@@ -150,7 +156,7 @@ export class Erasure extends Context.Service<
         }
       })
 
-      /** Another request may have been first. The projects have gone before. */
+      /** Another request may have deleted the user before. The projects have been deleted already. */
       const deleteMember = (email: string) =>
         remove(email, "erase", () => Effect.void).pipe(
           Effect.catchTag(["UserNotFound", "FilesHeirUnsuitable", "ProjectsLoseOwner"], () => Effect.void)
@@ -190,7 +196,7 @@ export class Erasure extends Context.Service<
       }).pipe(Effect.withSpan("Erasure.sweep"))
 
       yield* sweep.pipe(
-        Effect.catchCause((cause) => Effect.logWarning("What was deleted could not be erased yet", cause)),
+        Effect.catchCause((cause) => Effect.logWarning("Deleted data could not be erased yet", cause)),
         Effect.repeat(Schedule.spaced(sweepEvery)),
         Effect.delay(Duration.seconds(firstSweepSeconds)),
         Effect.forkScoped
@@ -200,7 +206,7 @@ export class Erasure extends Context.Service<
   )
 }
 
-/** Repeats a step until it finds nothing, and adds up what it did. */
+/** Repeats a step until it finds nothing. Returns the sum of its results. */
 const untilNone = Effect.fnUntraced(function* <E>(step: Effect.Effect<number, E>) {
   let done = 0
   while (true) {
@@ -229,7 +235,7 @@ const makeSteps = Effect.gen(function* () {
     const erased: Erased = {
       conversations: yield* untilNone(conversations.eraseSome(id)),
       filesHandedOver: filesTo === null ? 0 : yield* untilNone(files.handOverSome(id, filesTo)),
-      // Also the count of a user whose files were handed over.
+      // Also erases the count of files of a user whose files were handed over.
       files: yield* untilNone(files.eraseSome(id))
     }
     yield* untilNone(usage.eraseSome(id))
@@ -243,8 +249,8 @@ const makeSteps = Effect.gen(function* () {
 })
 
 /**
- * Runs an effect to its end, whatever becomes of the request that waits for it; none when it takes longer
- * than the wait.
+ * Runs an effect to its end, even if the request that waits for it ends. Returns none if it takes longer than
+ * the wait.
  */
 const makeBackground = Effect.gen(function* () {
   const scope: Scope.Scope = yield* Effect.scope
@@ -253,7 +259,7 @@ const makeBackground = Effect.gen(function* () {
       Effect.asSome,
       Effect.catchCause((cause) =>
         Effect.as(
-          Effect.logWarning("What was deleted will be erased by the next sweep", cause),
+          Effect.logWarning("Deleted data will be erased by the next sweep", cause),
           Option.none<A>()
         )
       ),

@@ -42,7 +42,7 @@ interface ExportedUser {
   readonly archive: Stream.Stream<Uint8Array, Error>
 }
 
-/** Exports what the service keeps of a user. */
+/** Exports the stored data of a user. */
 export class UserExport extends Context.Service<
   UserExport,
   {
@@ -73,7 +73,7 @@ export class UserExport extends Context.Service<
 
 const encoder = new TextEncoder()
 
-/** The names of the interface; what is within is as it is stored. */
+/** Uses the names of the interface. The values stay as they are stored. */
 const renamed = (value: object) => Record.mapKeys({ ...value }, String.camelToSnake)
 
 const line = (value: object): string => `${JSON.stringify(renamed(value))}\n`
@@ -258,7 +258,7 @@ const makeFiles = Effect.map(FileStore, (store) => {
 
 /** A file of an archive. */
 export interface ArchiveEntry<E, R> {
-  /** With slashes between directories; never what another person chose, as a path. */
+  /** The path in the archive, with slashes between directories. Never a path that another person chose. */
   readonly name: string
   readonly modifiedAt: DateTime.Utc
   readonly bytes: Stream.Stream<Uint8Array, E, R>
@@ -269,8 +269,9 @@ const brokenArchive = (error: unknown): Error =>
   error instanceof Error ? error : new Error("The archive could not be written", { cause: error })
 
 /**
- * A ZIP archive, written while it is read. No file is held in memory, and ZIP64 bounds neither the number nor the size of
- * files. A failure to read a file fails the stream, so that no broken archive looks complete.
+ * A ZIP archive, written while it is read. No file is held in memory, and thanks to ZIP64 the number and size
+ * of files are not limited. A failure to read a file fails the stream, so that no broken archive looks
+ * complete.
  */
 export const zipArchive = <E, R, E2, R2>(
   entries: Stream.Stream<ArchiveEntry<E, R>, E2, R2>
@@ -280,7 +281,7 @@ export const zipArchive = <E, R, E2, R2>(
       const context = yield* Effect.context<R | R2>()
       const open = new Set<AsyncIterator<unknown>>()
 
-      /** client-zip doesn't end what it reads from when it is canceled itself. */
+      /** A canceled client-zip doesn't end the streams that it reads from. */
       const iterate = <A, E3>(stream: Stream.Stream<A, E3, R | R2>): AsyncIterable<A> => ({
         [Symbol.asyncIterator]: () => {
           const iterator = Stream.toAsyncIterableWith(stream, context)[Symbol.asyncIterator]()

@@ -15,7 +15,9 @@ import {
   type StoreNotShared
 } from "./StoreBinding.ts"
 
-/** Seconds between two checks that the store is bound to the database, and between two attempts to bind it. */
+/**
+ * Seconds between two checks that the store is bound to the database, and between two attempts to bind it.
+ */
 const bindAgainSeconds = 5
 
 /** A store of a kind, not bound to anything. */
@@ -38,15 +40,18 @@ export const makeBlobs = Effect.gen(function* () {
 })
 
 /**
- * Stores the bytes of files in a directory, PostgreSQL or a bucket, as the settings say. A store is bound to one database; before
- * that it stores and removes nothing.
+ * Stores the bytes of files in a directory, PostgreSQL or a bucket, as the settings define. A store is bound
+ * to one database. Before that it stores and removes nothing.
  */
 export class BlobStore extends Context.Service<
   BlobStore,
   Omit<Blobs, "mark"> & {
     /** The place and the id of the database; fails unless the store is bound to it now. */
     readonly verify: Effect.Effect<BoundDatabase, StorageFailed | StoreMismatch>
-    /** True while a backup of the database runs: then `remove` only puts bytes into the trash, for the sweep to remove later. */
+    /**
+     * True while a backup of the database runs: then `remove` only puts bytes into the trash, for the sweep
+     * to remove later.
+     */
     readonly isHeld: Effect.Effect<boolean, StorageFailed>
   }
 >()("parley/files/BlobStore") {
@@ -60,7 +65,8 @@ export class BlobStore extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const blobs = yield* makeBlobs
       const bound = yield* boundTo(blobs)
-      // Asked after the deletion of a file was committed: a backup that begins later does not name it any more.
+      // Checked after the deletion of a file was committed. A backup that begins later no longer names the
+      // file.
       const isHeld = Effect.map(isFree(sql, "backup"), (free) => !free).pipe(
         Effect.mapError((cause) => new StorageFailed({ operation: "remove", cause }))
       )
@@ -88,8 +94,9 @@ export class BlobStore extends Context.Service<
 }
 
 /**
- * Binds the store to the database. One over the network that is away at the start is bound as soon as it answers. `check`
- * fails until the store is bound, and while another installation has bound it to its own database.
+ * Binds the store to the database. A remote store that is unavailable at the start is bound as soon as it
+ * answers. `check` fails until the store is bound, and while it is bound to the database of another
+ * installation.
  */
 const boundTo = Effect.fnUntraced(function* (blobs: Blobs) {
   const { files } = yield* AppConfig

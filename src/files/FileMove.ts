@@ -65,7 +65,10 @@ const makeStores = Effect.gen(function* () {
   return { from, to, kind: moveTo }
 })
 
-/** The statements of a move. A copy is noted in `file_copies` once it is verified, and files name their copies once all are there. */
+/**
+ * The statements of a move. A copy is recorded in `file_copies` once it is verified. Files refer to their
+ * copies once all copies are there.
+ */
 const makeMoveTable = Effect.fnUntraced(function* (to: Blobs) {
   const sql = yield* SqlClient.SqlClient
 
@@ -147,14 +150,17 @@ const switchOver = Effect.fnUntraced(function* (table: MoveTable, from: Blobs, t
 const markOf = (blobs: Blobs, { databaseId }: State) =>
   blobs.mark === null ? Effect.succeed({ store: databaseId, database: databaseId }) : blobs.mark.read
 
-/** Tells whether the database names this store. */
+/** True if the database refers to this store. */
 const isCurrent = (blobs: Blobs, state: State) =>
   Effect.map(
     markOf(blobs, state),
     ({ database, store }) => database === state.databaseId && store === state.storeId
   )
 
-/** Binds the new store to the database, so that no other takes it, and gives its id; null where the files are there already. */
+/**
+ * Binds the new store to the database, so that no other database takes it, and returns its id; null if it
+ * already has the files.
+ */
 const claim = Effect.fnUntraced(function* (table: MoveTable, from: Blobs, to: Blobs) {
   const state = yield* table.state
   if (yield* isCurrent(to, state)) return null
@@ -180,7 +186,10 @@ const claim = Effect.fnUntraced(function* (table: MoveTable, from: Blobs, to: Bl
   return storeId
 })
 
-/** Copies one file, and compares what is read back with what was uploaded. The copy stays where it is unknown whether it was noted. */
+/**
+ * Copies one file, reads the copy back and compares it with the upload. The copy stays if its record may have
+ * been written.
+ */
 const copyFile = Effect.fnUntraced(function* (
   table: MoveTable,
   from: Blobs,
@@ -255,9 +264,11 @@ const makeErasure = (table: MoveTable, from: Blobs, to: Blobs) =>
   })
 
 /**
- * Moves all files from the store of PARLEY_FILES_STORE to that of PARLEY_FILES_MOVE_TO, while no service runs: copies each one,
- * verifies it, and then switches all at once. Until the switch nothing has changed for a service, and the next run keeps the
- * copies of one that was cut off. The old store keeps its bytes. Until the scope closes, no backup, restore or other move runs.
+ * Moves all files from the store of PARLEY_FILES_STORE to that of PARLEY_FILES_MOVE_TO, while no service
+ * runs. Copies and verifies each file, and then switches all files at once.
+ *
+ * Until the switch nothing changes for a service, and the next run keeps the copies of an interrupted run.
+ * The old store keeps its bytes. Until the scope closes, no backup, restore or other move runs.
  */
 export const makeFileMove = Effect.gen(function* () {
   const { from, kind, to } = yield* makeStores
@@ -268,7 +279,10 @@ export const makeFileMove = Effect.gen(function* () {
     from: from.place,
     to: to.place,
     kind,
-    /** Fails while a service runs. Gives the number of files that are to be copied, and `run`, which gives that of all that moved. */
+    /**
+     * Fails while a service runs. Returns the number of files to copy, and `run`, which returns the number of
+     * moved files.
+     */
     begin: Effect.gen(function* () {
       yield* table.stopped
       const storeId = yield* claim(table, from, to)

@@ -16,8 +16,8 @@ const Owner = Schema.Struct({
 type RecordedFile = Pick<StoredFile, "id" | "userId" | "filename">
 
 /**
- * Records what administrators do with the files of users, in the transaction of the change. What users do with their own files,
- * and what expires, is not recorded.
+ * Records the changes of administrators to files of users, in the same transaction. Changes by the users
+ * themselves and expiry are not recorded.
  */
 export const makeFileRecorder = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient

@@ -37,8 +37,8 @@ const filesPerStepMax = 500
 const Counted = Schema.Struct({ files: Schema.Int })
 
 /**
- * The files of the users: bytes in the store, rows in the database, and the texts that are read from them. Another user's
- * file is treated as missing. A row exists only once all of its bytes are stored.
+ * The files of the users: bytes in the store, rows in the database, and the texts that are read from them.
+ * Another user's file is treated as missing. A row exists only once all of its bytes are stored.
  */
 export class FileStore extends Context.Service<
   FileStore,
@@ -76,7 +76,9 @@ export class FileStore extends Context.Service<
     readonly handOverSome: (from: UserId, to: UserId) => Effect.Effect<number, DatabaseUnavailable>
     /** Deletes some files of a user with their texts and bytes, and returns how many. */
     readonly eraseSome: (userId: UserId) => Effect.Effect<number, DatabaseUnavailable>
-    /** The bytes from `start` (inclusive) to `end` (exclusive). The first ones are there when this succeeds. */
+    /**
+     * The bytes from `start` (inclusive) to `end` (exclusive). Succeeds once the first bytes have been read.
+     */
     readonly content: (
       userId: UserId,
       id: FileId,
@@ -86,7 +88,10 @@ export class FileStore extends Context.Service<
       FileNotFound | StorageFailed | DatabaseUnavailable,
       Scope.Scope
     >
-    /** Summaries of the texts of these files, made without reading them; files that aren't this user's are absent. */
+    /**
+     * Summaries of the texts of these files, without reading the texts. Files that don't belong to the user
+     * are left out.
+     */
     readonly summaries: (
       userId: UserId,
       ids: ReadonlyArray<FileId>
@@ -172,7 +177,10 @@ export class FileStore extends Context.Service<
   ).pipe(Layer.provide(SecureRandom.layerWebCrypto))
 }
 
-/** The same bytes, of which the first are there: what is missing or unreachable fails here and not in the middle. */
+/**
+ * The same bytes, once the first have been read. A missing file or store fails here and not in the middle of
+ * the stream.
+ */
 const opened = Effect.fnUntraced(function* (bytes: Stream.Stream<Uint8Array, StorageFailed>) {
   const pull = yield* Stream.toPull(bytes)
   const first = yield* Pull.catchDone(pull, () => Effect.succeed([]))

@@ -21,7 +21,7 @@ const sweptShareMax = 0.1
 const sweptBlobsMax = 10_000
 /** Blobs that are in the trash at once: a sweep holds their keys in memory. */
 const trashBlobsMax = 100_000
-/** Failures after which a step of a sweep is left to the next sweep. */
+/** The number of failures after which a step of a sweep is left to the next sweep. */
 const failuresMax = 10
 
 const BlobKey = Schema.Struct({ key: Schema.String })
@@ -34,7 +34,7 @@ export const sweptAtOnceMax = (blobs: number): number =>
 interface Swept {
   /** Put into the trash. */
   readonly trashed: number
-  /** Taken out of the trash, because the database knows them again. */
+  /** Removed from the trash, because the database refers to them again. */
   readonly restored: number
   readonly removed: number
   readonly failed: number
@@ -67,8 +67,8 @@ const unknownAmong = Effect.fnUntraced(function* (keys: ReadonlyArray<string>) {
 })
 
 /**
- * Bytes without a file go into the trash, a small share of the store at once; what has been there for long enough is removed,
- * and what the database knows again comes back.
+ * Moves bytes without a file into the trash, at most a small share of the store at once. Removes bytes that
+ * were in the trash for long enough, and restores those that the database refers to again.
  */
 const sweepBlobs = Effect.fnUntraced(function* (age: Duration.Duration) {
   const blobs = yield* BlobStore
@@ -157,7 +157,9 @@ export const sweepOnce = Effect.gen(function* () {
   yield* step("The sweep of stored files", Effect.flatMap(sweepBlobs(age), logSwept))
 })
 
-/** True for one process of the database once an hour, so that restarts and many processes don't sweep more. */
+/**
+ * True for one process of the database once an hour, so that restarts and many processes don't sweep more.
+ */
 const isDue = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const claimed = yield* sql`UPDATE file_store_binding SET swept_at = now()
@@ -176,7 +178,10 @@ const sweepEvery = "1 minute"
 /** Files that one statement deletes. */
 const batchFilesMax = 100
 
-/** Deletes a batch of files with their texts, their bytes and their share of the counts, and returns how many. */
+/**
+ * Deletes a batch of files with their texts, their bytes and their share of the counts. Returns the number of
+ * files.
+ */
 export const deleteBatch = Effect.fnUntraced(function* (condition: Statement.Fragment) {
   const sql = yield* SqlClient.SqlClient
   const blobs = yield* BlobStore

@@ -6,7 +6,7 @@ import type { StoredFile } from "../domain/StoredFile.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
 import type { StoredBlob } from "./blobs/Blobs.ts"
 
-/** A file together with what only this room knows of it. */
+/** A file with the key of its bytes, which only this room uses. */
 export interface KeptFile extends StoredFile {
   readonly storageKey: string
 }
@@ -115,9 +115,10 @@ export const makeFileTable = Effect.gen(function* () {
     )
 
   /**
-   * Stores the file if the quota has room for it, and gives nothing otherwise. The count and the row change in one statement,
-   * whose lock on the user's count puts concurrent uploads in order. Gives the row also when it was stored before, so that
-   * the call may be repeated after an answer that got lost; `isNew` tells the two cases apart.
+   * Stores the file and returns its row; returns nothing if the quota has no room. The count and the row
+   * change in one statement, whose lock on the user's count serializes concurrent uploads.
+   *
+   * A repeated call after a lost answer returns the stored row. `isNew` distinguishes the two cases.
    */
   const insert = ({ blob, createdAt, expiresAt, ...file }: NewFile, quota: Quota) =>
     sql`WITH room AS (

@@ -41,7 +41,7 @@ interface StorageUse {
   readonly permitted: { readonly files: number; readonly bytes: number }
 }
 
-/** The same offset, or the one after it where it would cut a character in two. */
+/** The same offset, or the next one if the offset would cut a character in two. */
 const wholeCharacter = (text: string, at: number): number => {
   const isCut = /[\uD800-\uDBFF]/.test(text.charAt(at - 1)) && /[\uDC00-\uDFFF]/.test(text.charAt(at))
   return isCut ? at + 1 : at

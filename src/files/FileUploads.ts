@@ -16,22 +16,23 @@ import type { FileTable, NewFile } from "./FileTable.ts"
 import { type KnownText, makeTextJobs } from "./TextJobs.ts"
 import { bounded, makeUploadSlots, quotaOf, quotaProblem, type UserQuota } from "./UploadLimits.ts"
 
-/** Seconds for which the storing of a row is repeated while the database is away; then the upload has failed. */
+/** Seconds for which storing a row is retried while the database is unavailable. Then the upload fails. */
 const insertSeconds = 5
 
-/** Seconds for which a stored file waits for what its beginning tells, before it is queued to be read. */
+/** Seconds for which a stored file waits for the result of reading its beginning, before it is queued. */
 const earlyWaitSecondsMax = 1
 
 /** A file on its way in. */
 export interface IncomingFile<E, R> {
   readonly bytes: Stream.Stream<Uint8Array, E, R>
-  /** Asked for once the bytes are stored, and before anybody can see the file: what fails here leaves nothing behind. */
+  /** Runs once the bytes are stored, and before the file is visible. A failure leaves nothing behind. */
   readonly about: Effect.Effect<AboutFile, E, R>
 }
 
 /**
- * Finds out by the beginning of a file that it can't be read, while the rest arrives, until the scope closes. `watch` takes the
- * beginning from the bytes that pass; `found` is null for a file that is still to be read.
+ * Finds out from the beginning of a file that it can't be read, while the rest arrives, until the scope
+ * closes. `watch` collects the beginning from the passing bytes. `found` is null for a file that must still
+ * be read.
  */
 const makeEarlyReading = Effect.fnUntraced(function* (
   extraction: TextExtraction["Service"],
@@ -161,7 +162,7 @@ export const makeFileUploads = Effect.fnUntraced(function* (table: FileTable) {
     yield* jobs.wait(file.id, look).pipe(
       Effect.timeoutOption(Duration.seconds(settings.processWaitSeconds)),
       orUnavailable,
-      // The file is there, whatever happens to the wait.
+      // The file is stored, regardless of the result of the wait.
       Effect.ignore
     )
     return latest

@@ -9,11 +9,14 @@ import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowsAs } from "../sql/rows.ts"
 import { type Blobs, type StoreMark, noMark } from "./blobs/Blobs.ts"
 
-/** Files that are looked for in a store to find out whether it is the database's: the oldest and the newest. */
+/** The number of files, the oldest and the newest, whose bytes show that a store belongs to the database. */
 const samplesMax = 50
 const lookupsAtOnceMax = 8
 
-/** The store of files and the database don't belong together. `message` is for the operator and holds no secret. */
+/**
+ * The store of files and the database don't belong together. `message` is for the operator and holds no
+ * secret.
+ */
 export class StoreMismatch extends Schema.TaggedError<StoreMismatch>()("StoreMismatch", {
   message: Schema.String
 }) {}
@@ -66,7 +69,10 @@ const asked = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     Effect.mapError((cause) => new StorageFailed({ operation: "start", cause }))
   )
 
-/** Processes that start at once agree on the id of a new store, because it comes from the database's id and the place. */
+/**
+ * Processes that start at once agree on the id of a new store, because it comes from the database's id and
+ * the place.
+ */
 const makeBinding = (sql: SqlClient.SqlClient, place: string) =>
   Effect.gen(function* () {
     yield* sql`INSERT INTO file_store_binding (database_id) VALUES (gen_random_uuid()) ON CONFLICT DO NOTHING`
@@ -90,8 +96,9 @@ export const makeStoreBinding = Effect.fnUntraced(function* (blobs: Blobs) {
   const isEmpty = Effect.map(Stream.runHead(blobs.olderThan(0)), Option.isNone)
 
   /**
-   * Whether the store has bytes of the database's files. With "notAccepted", files from before the operator adopted a store
-   * without their bytes don't count. Where no file counts, nothing is missing.
+   * True if the store has bytes of the database's files, or if there is no file that counts. With
+   * "notAccepted", files don't count if they are older than the adoption of a store without their bytes by
+   * the operator.
    */
   const holdsSome = Effect.fnUntraced(function* (which: "all" | "notAccepted") {
     const since =
@@ -116,7 +123,7 @@ export const makeStoreBinding = Effect.fnUntraced(function* (blobs: Blobs) {
   const readMark = (known: Binding): Effect.Effect<StoreMark, StorageFailed> =>
     mark === null ? Effect.succeed({ store: known.databaseId, database: known.databaseId }) : mark.read
 
-  /** Why the two don't belong together, or null. */
+  /** The reason why the store and the database don't belong together; null if they do. */
   const problem = Effect.fnUntraced(function* (known: Binding, found: StoreMark) {
     const here = capitalized(place)
     if (found.database !== null && found.database !== known.databaseId) {
@@ -148,7 +155,10 @@ export const makeStoreBinding = Effect.fnUntraced(function* (blobs: Blobs) {
     Effect.retry({ times: 1, while: (error) => error._tag === "StoreMismatch" })
   )
 
-  /** Writes the ids: first into the store and then into the database, so that a start in between is repeated. */
+  /**
+   * Writes the ids, first into the store and then into the database. A start that is interrupted in between
+   * is repeated.
+   */
   const write = Effect.fnUntraced(function* (known: Binding, found: StoreMark) {
     const store = found.store ?? known.newStoreId
     if (found.database !== known.databaseId)
@@ -191,13 +201,19 @@ export const makeStoreBinding = Effect.fnUntraced(function* (blobs: Blobs) {
   return { bind, verify, adopt, examine: Effect.asVoid(examine) }
 })
 
-/** Seconds between two renewals of a registration, and those without renewal after which its process counts as ended. */
+/**
+ * Seconds between two renewals of a registration. After `silenceSeconds` without renewal, its process counts
+ * as ended.
+ */
 const beatSeconds = 10
 const silenceSeconds = 60
 /** Seconds that the end of the process waits for the removal of its registration. */
 const leaveSeconds = 5
 
-/** Another running process on the same database keeps its files in another store. `message` is for the operator. */
+/**
+ * Another running process on the same database keeps its files in another store. `message` is for the
+ * operator.
+ */
 export class StoreNotShared extends Schema.TaggedError<StoreNotShared>()("StoreNotShared", {
   message: Schema.String
 }) {}
@@ -219,7 +235,10 @@ const notShared = (place: string, other: string): StoreNotShared =>
 
 const Replicas = Schema.Array(Schema.Struct({ store: Schema.String, location: Schema.String }))
 
-/** The running services of the database, the latest sign of life first. Until the end of the transaction, none registers. */
+/**
+ * The running services of the database, the one with the latest renewal first. Until the end of the
+ * transaction, no service registers.
+ */
 const lockedReplicas = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql`LOCK TABLE file_store_replicas IN SHARE ROW EXCLUSIVE MODE`
@@ -229,7 +248,10 @@ const lockedReplicas = Effect.gen(function* () {
   return yield* Effect.orDie(Schema.decodeUnknownEffect(Replicas)(rows))
 })
 
-/** Fails while a service runs on the database. Until the end of the transaction, none can finish its start. */
+/**
+ * Fails while a service runs on the database. Until the end of the transaction, no service can finish its
+ * start.
+ */
 export const requireStopped = Effect.gen(function* () {
   const [running] = yield* lockedReplicas
   if (running === undefined) return
@@ -240,15 +262,18 @@ export const requireStopped = Effect.gen(function* () {
   })
 })
 
-/** Removes every registration. Only for the sole owner of the embedded database, before it registers itself. */
+/**
+ * Removes every registration. Only for the sole owner of the embedded database, before it registers itself.
+ */
 export const leaveAllStores = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql`DELETE FROM file_store_replicas`
 })
 
 /**
- * Registers this process as a running service with its files in the store of this id, until the scope closes. Fails when a
- * running process of the same database uses another store, unless the settings say that their directories are the same.
+ * Registers this process as a running service with its files in the store of this id, until the scope closes.
+ * Fails if a running process of the same database uses another store, unless the settings state that their
+ * directories are the same.
  */
 const joinStore = Effect.fnUntraced(function* (store: string, place: string) {
   const { files } = yield* AppConfig

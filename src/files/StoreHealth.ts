@@ -18,7 +18,7 @@ const countedMax = 10_000
 
 const Sample = Schema.Struct({ id: Schema.String, key: Schema.String })
 
-/** The facts about the store that an operator wants to know. */
+/** Facts about the store for the operator. */
 export interface StoreReport extends BoundDatabase {
   readonly place: string
   /** Blobs in the trash, up to `countedMax`. */
@@ -34,8 +34,8 @@ export class StoreHealth extends Context.Service<
   {
     readonly place: string
     /**
-     * Fails when bytes can't be stored, read back and removed, as found out some seconds ago at most. It takes a few seconds
-     * at the longest, whatever the store does.
+     * Fails if bytes can't be stored, read back and removed. The result is at most some seconds old. Takes at
+     * most a few seconds, regardless of the store.
      */
     readonly check: Effect.Effect<void, StorageFailed>
     readonly report: Effect.Effect<StoreReport, StorageFailed | StoreMismatch | DatabaseUnavailable>

@@ -12,7 +12,10 @@ import type { FileTable, KeptFile } from "./FileTable.ts"
 export const jobsTable = "file_jobs"
 /** Seconds between two looks of an upload whether another process has read its text. */
 const waitLookSeconds = 1
-/** Seconds between two looks for files without a job, because a process was killed or the database was away. */
+/**
+ * Interval of the checks for files without a job, which a killed process or an unavailable database may have
+ * left.
+ */
 const lookSeconds = 30
 
 const gaveUp = "The text of the file could not be read, though it was tried several times."
@@ -23,8 +26,9 @@ export type KnownText = ExtractedText | ExtractionFailed | null
 const TextJob = Schema.Struct({ fileId: FileId, userId: UserId })
 
 /**
- * Reads the texts of files, for as long as the scope is open. A file is read by one process at a time, and counts as unreadable
- * when that broke off too often. Users take turns. Short plain texts are read at once, and are never queued.
+ * Reads the texts of files until the scope closes. A file is read by one process at a time, and counts as
+ * unreadable after too many interrupted attempts. Users take turns. Short plain texts are read at once, and
+ * are never queued.
  */
 export const makeTextJobs = Effect.fnUntraced(function* (table: FileTable) {
   const { extractionsMax } = (yield* AppConfig).files
@@ -75,7 +79,7 @@ export const makeTextJobs = Effect.fnUntraced(function* (table: FileTable) {
       .plainText({ bytes: blobs.get(storageKey), size: bytes, filename })
       .pipe(Effect.catchTag("StorageFailed", () => Effect.succeed(null)))
 
-  /** Keeps what is known of the text of a new file, or queues the file, in the transaction that stores it. */
+  /** Stores the text of a new file if it is known, or queues the file, in the transaction that stores it. */
   const accept = Effect.fnUntraced(function* (file: KeptFile, known: KnownText) {
     if (known === null) {
       yield* queue.offerNext(file.userId)

@@ -5,7 +5,10 @@ import type { PlanStorage } from "../domain/Plan.ts"
 import { FairPermits } from "../runtime/FairPermits.ts"
 import type { Quota } from "./FileTable.ts"
 
-/** Lets so many uploads of each user be under way in this process; one more waits so long for its turn. */
+/**
+ * Permits this many uploads of each user at once in this process. A further upload waits for its turn for
+ * this many seconds.
+ */
 export const makeUploadSlots = (uploadsMax: number, waitSeconds: number) => {
   const slots = new FairPermits({ perKeyMax: uploadsMax })
   /** One of the user's places, until the scope closes. */
@@ -29,7 +32,7 @@ export interface UserQuota extends Quota {
   readonly bytesBy: string | null
 }
 
-/** `instead` is what the user can do alone, or nothing. */
+/** `instead` is a remedy that needs no administrator, or an empty text. */
 const ofPlan = (plan: string, bound: string, instead: string): PlanForbids =>
   new PlanForbids({
     plan,
@@ -56,7 +59,9 @@ const bytesProblem = ({ bytesBy, bytesMax }: UserQuota): QuotaProblem => {
 
 export type QuotaProblem = FileQuotaExceeded | PlanForbids
 
-/** Why a user who has `usage` can't have a file of that many bytes more, or null. */
+/**
+ * The reason why a user who has `usage` can't store a further file of that many bytes; null if there is none.
+ */
 export const quotaProblem = (
   usage: { readonly files: number; readonly bytes: number },
   bytes: number,

@@ -48,17 +48,26 @@ export const AcceptWait = Context.Reference<Duration.Input>("parley/jobs/AcceptW
 })
 const sweepEvery = "1 hour"
 
-/** Makes responses apart from the requests that ask for them: in the background, and once for each Idempotency-Key. */
+/**
+ * Makes responses independently of the requests that ask for them: in the background, and once for each
+ * Idempotency-Key.
+ */
 export class BackgroundResponses extends Context.Service<
   BackgroundResponses,
   {
-    /** Queues a response, or begins it at once if it isn't for the background. With a key, the one that it was used for. */
+    /**
+     * Queues a background response, or begins any other at once. With a used key, returns the response of its
+     * first use.
+     */
     readonly submit: (
       asked: NewJob["asked"],
       isBackground: boolean,
       key: string | null
     ) => Effect.Effect<ResponseJob, SubmitFailure, CurrentUser>
-    /** Waits a moment until the request is accepted, if this process begins it by then; fails where it is refused. */
+    /**
+     * Waits a moment until the request is accepted, if this process begins it by then. Fails if the request
+     * is refused.
+     */
     readonly accepted: (job: ResponseJob) => Effect.Effect<void, Expected>
     /** Waits for the first event; fails where the request is refused before it. */
     readonly begun: (job: ResponseJob) => Effect.Effect<void, Expected>
@@ -68,7 +77,7 @@ export class BackgroundResponses extends Context.Service<
     readonly events: (
       job: ResponseJob
     ) => Stream.Stream<EventBody, ResponseCancelled | ResponseNotFound | DatabaseUnavailable>
-    /** The same without waiting for the log, where this process makes the response. */
+    /** The events of a job, directly and not by the log if this process makes the response. */
     readonly follow: (
       job: ResponseJob
     ) => Stream.Stream<
@@ -185,12 +194,12 @@ const makeProcess = Effect.gen(function* () {
     yield* run(current).pipe(
       Effect.ensuring(
         Effect.suspend(() => {
-          // It may have been begun again meanwhile.
+          // Another run of the job may have begun meanwhile.
           if (runs.get(id) === current) runs.delete(id)
           return Effect.all([
             Metric.update(responseJobsRunning.of(), runs.size),
             current.live.end,
-            // It may have been lost before its first event.
+            // The job may have been lost before its first event.
             Deferred.succeed(current.begun, undefined),
             notify(id),
             queued.notify(any)
@@ -229,7 +238,9 @@ const makeProcess = Effect.gen(function* () {
   return { added, accepted: accepting.accepted, begun, stop, changed, follow }
 })
 
-/** Begins queued jobs, renews the leases of those that run, ends those of dead processes, and deletes old ones. */
+/**
+ * Begins queued jobs, renews the leases of running ones, ends those of dead processes, and deletes old ones.
+ */
 const keepWorking = Effect.fnUntraced(function* ({
   queued,
   recover,

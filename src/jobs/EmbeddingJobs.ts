@@ -5,10 +5,13 @@ import type { JobRun } from "./JobEnds.ts"
 import { JobLost } from "./JobLog.ts"
 import { JobRequests } from "./JobRequests.ts"
 
-/** Numbers of all vectors of an answer that is kept: 32 MiB, in which 2,048 texts may have 4,096 numbers each. */
+/** Numbers of all vectors in a stored answer: 32 MiB, or 2,048 texts with 4,096 numbers each. */
 const numbersMax = 8 * 1024 * 1024
 
-/** The answer of a job for embeddings, which is the only event in its log. The numbers of a vector have four bytes each. */
+/**
+ * The answer of a job for embeddings, which is the only event in its log. A number of a vector has four
+ * bytes.
+ */
 const KeptEmbeddings = Schema.Struct({
   model: Schema.String,
   tokens: Schema.Int,

@@ -61,7 +61,7 @@ export interface JobRun {
 const endMinutes = 10
 const endRetries = Schedule.spaced("1 second").pipe(Schedule.upTo({ duration: `${endMinutes} minutes` }))
 
-/** Does what has to be recorded of a job, also where the database is away for a while. */
+/** Retries a statement about a job while the database is unavailable. */
 export const recorded = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.retry(effect, {
     schedule: endRetries,
@@ -90,7 +90,7 @@ const jobServices = Effect.gen(function* () {
 })
 type JobServices = Effect.Success<typeof jobServices>
 
-/** Ends jobs, and undoes what they stored if they were cancelled meanwhile. */
+/** Ends jobs, and removes the responses of those that were cancelled meanwhile. */
 const makeEnds = ({ jobs, stored }: JobServices) => {
   /**
    * A response that was cancelled or deleted while its turn was being stored isn't shown and can't be
@@ -137,13 +137,16 @@ const makeFail = ({ jobs, stored }: JobServices, { end }: Ends) => {
     error: Expected
   ) {
     const tell = Effect.all([Deferred.fail(accepted, error), Deferred.fail(begun, error)])
-    // It can't be recorded soon, and the request needn't wait for it.
+    // The request doesn't wait for the record, because the database is unavailable.
     if (error._tag === "DatabaseUnavailable") yield* tell
     yield* recorded(jobs.refuse(job, failureOf(failed)))
     yield* tell
   })
 
-  /** The turn may be stored all the same: the answer of its commit was lost, or what broke off came after it. */
+  /**
+   * The event of a turn that is stored after all, because the answer to its commit was lost, or the failure
+   * came after the commit; null if it isn't stored.
+   */
   const committed = Effect.fnUntraced(function* ({ responseId, userId }: ResponseJob) {
     const found = yield* recorded(stored.find(userId, responseId)).pipe(
       Effect.catchTag("ResponseNotFound", () => Effect.succeed(null))
@@ -164,7 +167,7 @@ const makeFail = ({ jobs, stored }: JobServices, { end }: Ends) => {
     if (log.written() === 0 && (!job.background || run.isAwaited()) && error !== null) {
       return yield* refuse(run, failed, error)
     }
-    // Its conversation was deleted, and with it all that it said.
+    // The conversation was deleted, and the job is deleted with it.
     if (error?._tag === "TurnLeaseLost" && error.isDeleted === true) {
       yield* recorded(jobs.delete(job.userId, job.responseId))
       yield* Deferred.fail(begun, error)
@@ -184,7 +187,7 @@ const makeFail = ({ jobs, stored }: JobServices, { end }: Ends) => {
   return fail
 }
 
-/** Usage is recorded when a run ends, so that what a crashed one cost the provider's account is in no record. */
+/** Usage is recorded when a run ends. The cost of a crashed run is in no record. */
 const logAgain = ({ responseId, runs, userId }: ResponseJob) =>
   Effect.logWarning(
     "A response is generated again, because its process ended before its first event. The model's provider may bill both; the usage of the first is not recorded."

@@ -10,7 +10,7 @@ import {
 import type { Signals } from "./JobSignals.ts"
 import type { LiveEvents } from "./LiveEvents.ts"
 
-/** Interval at which a reader of the log looks for what another process wrote. */
+/** Interval at which a reader of the log looks for events of another process. */
 const readMillis = 500
 
 export const isEvent = (value: unknown): value is EventBody =>

@@ -102,7 +102,10 @@ export const makeJobRuns = Effect.gen(function* () {
   const { end, fail, recover, undo } = yield* makeJobEnds
   const embed = yield* makeEmbeddingRuns
 
-  /** The events of the job as they come, in the log; the answer is how it ended, and what readers are to see after that. */
+  /**
+   * Writes the events of the job to the log as they come. Returns the outcome, and the events for readers
+   * after it.
+   */
   const generate = Effect.fnUntraced(function* (current: JobRun, log: JobLog) {
     const { accepted, begun, job, live } = current
     yield* bodies.acquire(job.userId, job.requestBytes)
@@ -147,7 +150,8 @@ export const makeJobRuns = Effect.gen(function* () {
       const log = yield* makeJobLog(job, onChange)
       yield* drain.admit.pipe(
         Effect.andThen(Effect.raceAllFirst([generate(current, log), drain.cutoff, Deferred.await(lost)])),
-        // Who sees the last event may ask the next question at once.
+        // The job ends before the last event is sent, because a client may ask the next question right after
+        // that event.
         Effect.flatMap(({ last, status }) => Effect.andThen(end(job, status), live.add(last))),
         Effect.catchTag("JobLost", () => undo(job)),
         Effect.catch((error: Expected) =>
@@ -168,7 +172,7 @@ export const makeJobRuns = Effect.gen(function* () {
     Effect.onExit((exit) =>
       Exit.isSuccess(exit)
         ? Effect.void
-        : Effect.logWarning("A response in the background was left.", exit.cause)
+        : Effect.logWarning("A background response broke off. Its job is recovered when the lease expires.", exit.cause)
     ),
     (effect) => Effect.ignoreCause(effect),
     Effect.provideService(ResponseJobs, jobs)

@@ -72,9 +72,9 @@ const problemBy = (probe: Probe) =>
  */
 export const diskProblem = problemBy(writes)
 
-/** The same without changing the directory, so that a quota that is used up is not found. */
+/** The disk's problem, found without writing to the directory. A used-up quota is not detected. */
 export const diskProblemUnchanged = problemBy(mayWrite)
 
-/** The same, cached for seconds: readiness probes ask often. */
+/** The disk's problem, cached for some seconds, because readiness probes ask often. */
 export const makeDiskProblem = (dataDir: string) =>
   Effect.cachedWithTTL(diskProblem(dataDir), `${probeSeconds} seconds`)

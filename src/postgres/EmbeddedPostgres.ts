@@ -137,11 +137,14 @@ const movedAway = (place: string) =>
       "written to the other one since, run `parley database resume`."
   })
 
-/** Keeps every service from starting the embedded server of a data directory, because its data was moved to `place`. */
+/**
+ * Prevents every service from starting the embedded server of a data directory, because its data was moved to
+ * `place`.
+ */
 export const noteMove = (dataDir: string, place: string) =>
   Effect.flatMap(FileSystem.FileSystem, (fs) => fs.writeFileString(moveNote(dataDir), place))
 
-/** Lets services start the embedded server again. The answer is whether they could not. */
+/** Permits services to start the embedded server again. Returns true if they could not. */
 export const forgetMove = Effect.fnUntraced(function* (dataDir: string) {
   const fs = yield* FileSystem.FileSystem
   if (!(yield* fs.exists(moveNote(dataDir)))) return false
@@ -149,7 +152,10 @@ export const forgetMove = Effect.fnUntraced(function* (dataDir: string) {
   return true
 })
 
-/** Tells whether the embedded server of a data directory has data, and gives its address while another process runs it. */
+/**
+ * Finds out if the embedded server of a data directory has data. Returns its address while another process
+ * runs it.
+ */
 export const findEmbedded = Effect.fn("EmbeddedPostgres.find")(function* (dataDir: string) {
   const fs = yield* FileSystem.FileSystem
   const { data, sockets } = yield* homeOf(dataDir)
@@ -161,8 +167,8 @@ export const findEmbedded = Effect.fn("EmbeddedPostgres.find")(function* (dataDi
 }, Effect.provide(NodeFileSystem.layer))
 
 /**
- * Fails if the embedded server can't start on the data directory now: another process runs it, or its data was moved away or
- * is of another version. Changes nothing there.
+ * Fails if the embedded server can't start on the data directory now: another process runs it, or its data
+ * was moved away or has another version. Changes nothing there.
  */
 export const examineEmbedded = Effect.fn("EmbeddedPostgres.examine")(
   function* (dataDir: string) {
@@ -264,7 +270,7 @@ const serverSettings = (home: PostgresHome, options: EmbeddedPostgresOptions): R
   io_method: "sync",
   max_parallel_workers_per_gather: "0",
   jit: "off",
-  // The detail or the statement of an error would bring into the log what users wrote.
+  // The detail or the statement of an error would write texts of users into the log.
   log_error_verbosity: "terse",
   log_min_error_statement: "panic",
   log_checkpoints: "off",

@@ -58,8 +58,8 @@ export const isRoot = (): boolean => process.getuid?.() === 0
 const isShared = ({ uid }: PostgresAccount): boolean => sharedUids.includes(uid)
 
 /**
- * The account under which initdb runs for the server's `account`, which need not have a name in the text of
- * /etc/passwd: then under the uid of `nobody`, which some systems number -2, but in the account's own group.
+ * The account under which initdb runs for the server's `account`. An account without a name in the text of
+ * /etc/passwd is replaced by the uid of `nobody`, which some systems number -2, with the account's own group.
  */
 export const initAccount = (account: PostgresAccount, passwd: string): PostgresAccount => {
   const users = passwd.split("\n").map((line) => line.split(":"))
@@ -91,8 +91,7 @@ export const ownAccount = (directory: string, listed: ReadonlyArray<string>): Po
  */
 export const preparePostgresHome = Effect.fnUntraced(function* (dataDir: string) {
   const fs = yield* FileSystem.FileSystem
-  // The server's account must be able to pass through; what is secret in the data directory has a mode of its
-  // own.
+  // The server's account must be able to traverse the directory. Secret files in it have modes of their own.
   yield* fs.makeDirectory(dataDir, { recursive: true, mode: isRoot() ? 0o711 : 0o700 })
   const entry = join(yield* fs.realPath(dataDir), "postgres")
   const { directory, account } = isRoot() ? yield* homeOfRoot(entry) : yield* homeOfUser(entry)

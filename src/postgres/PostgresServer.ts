@@ -6,9 +6,9 @@ import type { PostgresHome } from "./PostgresHome.ts"
 
 export interface PostgresServer {
   readonly pid: number
-  /** Completes when the server has gone, for whatever reason. */
+  /** Completes when the server has exited, for any reason. */
   readonly exited: Effect.Effect<void>
-  /** Ends every session, writes a checkpoint and waits until the server has gone. */
+  /** Ends every session, writes a checkpoint and waits until the server has exited. */
   readonly stop: Effect.Effect<void>
 }
 
@@ -23,7 +23,7 @@ const logBytesMax = 10 * 1024 * 1024
 const logTailCharactersMax = 2000
 
 /**
- * Runs the server as its child and stops it when this process has gone, however it went: the pipe on
+ * Runs the server as its child and stops it when this process has ended for any reason: the pipe on
  * descriptor 3 then ends, and SIGINT is PostgreSQL's fast shutdown. Its first output is the server's pid.
  */
 const supervisor = `
@@ -85,7 +85,8 @@ export const startPostgresServer = Effect.fnUntraced(function* (
     Deferred.doneUnsafe(pid, Effect.succeed(Number(chunk.toString())))
   )
   const livenessPipe = child.stdio[3]
-  // Its closing tells the supervisor that the service has ended. An error only means that the supervisor ended first.
+  // Closing the pipe notifies the supervisor that the service has ended. An error only means that the
+  // supervisor ended first.
   livenessPipe?.on("error", () => {})
   const running = yield* Effect.raceFirst(
     Effect.flatMap(Deferred.await(pid), (started) => untilReady(home, started, startedAt)),

@@ -6,8 +6,8 @@ import type { ProjectMembership } from "../domain/Project.ts"
 import { type LockedProject, makeProjectTable } from "./ProjectTable.ts"
 
 /**
- * The actor of a change, and its project. The proof of a membership stands for a member, whose role decides. An id
- * alone stands for an administrator, who may change every project that `CurrentActor` sees.
+ * The actor of a change, and its project. The proof of a membership stands for a member, whose role decides.
+ * An id alone stands for an administrator, who may change every project that `CurrentActor` sees.
  */
 export type ProjectAccess = ProjectId | ProjectMembership
 
@@ -34,8 +34,8 @@ export const entryOf = (
 })
 
 /**
- * Locks a project until the end of the transaction, and reads the actor's role under the lock. Nothing is then changed
- * by a user who was an owner a moment ago.
+ * Locks a project until the end of the transaction, and reads the actor's role under the lock. Nothing is
+ * then changed by a user who was an owner a moment ago.
  */
 export const makeAdmission = Effect.gen(function* () {
   const table = yield* makeProjectTable

@@ -29,7 +29,7 @@ const FilePlace = Schema.Struct({
   sameOrganization: Schema.Boolean
 })
 
-/** The table `project_files`, joined with what the other tables hold of the files. */
+/** The table `project_files`, joined with the data of its files in other tables. */
 export const makeCorpusTable = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const ofKey = ({ fileId, projectId }: CorpusKey) =>
@@ -105,7 +105,7 @@ export const makeCorpusTable = Effect.gen(function* () {
     )
   })
 
-  /** Tells which part of a failed `insert` is missing. */
+  /** Finds out if the project or the file of a failed `insert` is missing. */
   const place = Effect.fnUntraced(function* ({ fileId, projectId }: CorpusKey) {
     const [row] = yield* sql`SELECT p.id IS NOT NULL AS project, u.id IS NOT NULL AS file,
         coalesce(u.organization_id = p.organization_id, false) AS same_organization
@@ -119,7 +119,9 @@ export const makeCorpusTable = Effect.gen(function* () {
     return row
   })
 
-  /** The row's passages in the index are removed with it. Undefined where the project doesn't have the file. */
+  /**
+   * Removes the row, and with it its passages in the index. Undefined if the project doesn't have the file.
+   */
   const remove = Effect.fnUntraced(function* (key: CorpusKey) {
     return yield* sql`DELETE FROM project_files USING projects p, files f
       WHERE ${ofKey(key)} AND p.id = project_id AND f.id = file_id ${yield* visible(sql, "p.organization_id")}

@@ -12,7 +12,10 @@ import { makeCorpusTable } from "./CorpusTable.ts"
 import { makeNotedFiles } from "./NotedFiles.ts"
 import { Projects } from "./Projects.ts"
 
-/** Batches older than this, and all but the newest of a project, are deleted with the next one. Their files stay. */
+/**
+ * Batches older than this, and all but the newest of a project, are deleted with the next one. Their files
+ * stay.
+ */
 const keptDays = 30
 const keptMax = 1_000
 
@@ -60,8 +63,8 @@ const makeBatchTable = Effect.gen(function* () {
       WHERE b.id = ${id}::uuid AND b.project_id = ${projectId}::uuid GROUP BY b.id`.pipe(rowAs(BatchRow))
 
   /**
-   * The batch's files that were never searchable. Files that are indexed again, or that were added again since, are left
-   * out. A cancelled batch has none.
+   * The batch's files that were never searchable. Files that are indexed again, or that were added again
+   * since, are left out. A cancelled batch has none.
    */
   const waiting = (projectId: ProjectId, id: FileBatchId) =>
     sql`SELECT p.file_id, f.user_id AS owner_id, m.is_new

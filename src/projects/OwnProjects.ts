@@ -66,13 +66,17 @@ export const makeOwnCreation = Effect.fnUntraced(function* (create: Creation, ad
   const sql = yield* SqlClient.SqlClient
   const { creators, ownedMax } = (yield* AppConfig).projects
 
-  /** Locks the user until the end of the transaction, so that creations for one user come one after the other. */
+  /**
+   * Locks the user until the end of the transaction, so that creations for one user come one after the other.
+   */
   const lockCreator = (userId: UserId) =>
     sql`SELECT u.email, u.role, o.name AS organization
       FROM users u JOIN organizations o ON o.id = u.organization_id
       WHERE u.id = ${userId}::uuid FOR NO KEY UPDATE OF u`.pipe(rowAs(CreatorRow))
 
-  /** Counts in a statement of its own, which sees what others created until the user was locked. */
+  /**
+   * Counts in a separate statement, which sees the projects that others created until the user was locked.
+   */
   const ownsAsMany = (userId: UserId) =>
     Effect.map(
       sql`SELECT 1 FROM project_members WHERE user_id = ${userId}::uuid AND role = 'owner'
@@ -88,7 +92,7 @@ export const makeOwnCreation = Effect.fnUntraced(function* (create: Creation, ad
       }
       if (yield* ownsAsMany(userId)) return yield* new TooManyProjects({ projectsMax: ownedMax })
       const project = yield* create(name, creator.organization)
-      // No other request knows the project yet, and the user is locked.
+      // No other request can see the project yet, and the user is locked.
       yield* Effect.orDie(addMember(project.id, creator.email, "owner"))
       return project
     },

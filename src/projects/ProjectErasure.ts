@@ -12,7 +12,7 @@ import { makeProjectTable } from "./ProjectTable.ts"
 
 /** Projects that one statement lists for their deletion. */
 const deletedPageRows = 100
-/** Files of a project that one statement removes, with what the index has of them. */
+/** Files of a project that one statement removes, with their entries in the index. */
 const filesPerStepMax = 20
 
 const IdRow = Schema.Struct({ id: ProjectId })
@@ -102,7 +102,7 @@ export const makeUserProjects = Effect.fnUntraced(function* (addMember: AddMembe
   }
 })
 
-/** The methods of `Projects` that delete projects, and erase what is left of them. */
+/** The methods of `Projects` that delete projects, and erase their remains. */
 export const makeProjectErasure = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const audit = yield* makeAuditRecorder
@@ -130,7 +130,7 @@ export const makeProjectErasure = Effect.gen(function* () {
     Effect.withSpan("Projects.deleted")
   )
 
-  /** The compaction removes what is left of the index. */
+  /** The compaction of the index removes the remaining words. */
   const eraseSome = Effect.fn("Projects.eraseSome")(function* (id: ProjectId) {
     const removed = yield* sql`
       DELETE FROM project_files WHERE project_id = ${id} AND file_id IN (

@@ -89,7 +89,7 @@ const makeMemberTable = Effect.gen(function* () {
       Effect.map((row) => row?.email)
     )
 
-  /** Tells whether the user is an owner of the project, and no other owner may sign in. */
+  /** True if the user is an owner of the project, and no other owner may sign in. */
   const isOnlyOwner = (projectId: ProjectId, email: string) =>
     Effect.map(
       sql`SELECT 1 FROM project_members m JOIN users u ON u.id = m.user_id
@@ -119,7 +119,9 @@ export const makeProjectTable = Effect.gen(function* () {
       FROM created JOIN organizations o ON o.id = created.organization_id`.pipe(rowAs(ProjectRow))
   })
 
-  /** Tells whether another project of the organization has the name. Names of deleted projects begin with a blank. */
+  /**
+   * True if another project of the organization has the name. Names of deleted projects begin with a blank.
+   */
   const isTaken = (project: typeof LockedRow.Type, name: string) =>
     Effect.map(
       sql`SELECT id FROM projects
@@ -161,7 +163,7 @@ export const makeProjectTable = Effect.gen(function* () {
       FOR NO KEY UPDATE OF p`.pipe(rowAs(LockedRow))
   })
 
-  /** Tells whether the project and the user exist, and whether they are of one organization. */
+  /** Finds out if the project and the user exist, and belong to one organization. */
   const place = Effect.fnUntraced(function* (projectId: ProjectId, email: string) {
     const [row] = yield* sql`SELECT p.id IS NOT NULL AS project, u.id IS NOT NULL AS user,
         coalesce(u.organization_id = p.organization_id, false) AS same_organization

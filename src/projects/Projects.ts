@@ -48,9 +48,10 @@ import { makeProjectTable } from "./ProjectTable.ts"
 type Forbidden = ProjectNotFound | NotProjectMember | NotProjectOwner | DatabaseUnavailable
 
 /**
- * Projects, their members and their files. Administrators name a project by its id, members by the proof of their
- * membership; a method that takes a `ProjectAccess` is for both. Members and files come from the project's organization
- * only. Every change holds for the next request: who is a member, and what a search finds.
+ * Projects, their members and their files. Administrators name a project by its id, members by the proof of
+ * their membership; a method that takes a `ProjectAccess` is for both. Members and files come from the
+ * project's organization only. Every change holds for the next request: who is a member, and what a search
+ * finds.
  */
 export class Projects extends Context.Service<
   Projects,
@@ -68,7 +69,9 @@ export class Projects extends Context.Service<
       Project,
       ProjectExists | OrganizationNotFound | EndpointForbidden | TooManyProjects | DatabaseUnavailable
     >
-    /** Lists projects, oldest first and after the project `after`. A name selects by it, regardless of case. */
+    /**
+     * Lists projects, oldest first and after the project `after`. A name selects by it, regardless of case.
+     */
     readonly list: (query: {
       readonly name: string | null
       readonly after?: ProjectId
@@ -88,7 +91,7 @@ export class Projects extends Context.Service<
       access: ProjectAccess,
       name: string
     ) => Effect.Effect<Project, ProjectExists | Forbidden>
-    /** Deletes a project: it exists for nobody from then on. Files stay with their owners. */
+    /** Deletes a project for all users at once. Files stay with their owners. */
     readonly delete: (
       id: ProjectId
     ) => Effect.Effect<{ readonly name: string }, ProjectNotFound | DatabaseUnavailable>
@@ -97,8 +100,8 @@ export class Projects extends Context.Service<
       after?: UserId
     ) => Effect.Effect<Page<ProjectMember>, ProjectNotFound | DatabaseUnavailable>
     /**
-     * Makes a user a member, or gives a member another role, for owners. Without a role, a new member is a `member`,
-     * and a known one keeps the role. The only owner who isn't disabled stays an owner.
+     * Makes a user a member, or gives a member another role, for owners. Without a role, a new member is a
+     * `member`, and a known one keeps the role. The only owner who isn't disabled stays an owner.
      */
     readonly addMember: (
       access: ProjectAccess,
@@ -127,7 +130,10 @@ export class Projects extends Context.Service<
       membership: ProjectMembership,
       userId: UserId
     ) => Effect.Effect<void, UserNotFound | ProjectMemberNotFound | LastProjectOwner | Forbidden>
-    /** The future owner of files that are uploaded for the project: the user of that address, or else its first owner. */
+    /**
+     * The future owner of files that are uploaded for the project: the user of that address, or else its
+     * first owner.
+     */
     readonly fileOwner: (
       id: ProjectId,
       email: string | null
@@ -146,26 +152,32 @@ export class Projects extends Context.Service<
       fileId: FileId
     ) => Effect.Effect<CorpusFile, FileNotFound | DatabaseUnavailable>
     /**
-     * Adds a file, which becomes searchable in the background once its text has been read. Adding it twice is adding it
-     * once. Members add files of their own.
+     * Adds a file, which becomes searchable in the background once its text has been read. Adding it again
+     * changes nothing. Members add files of their own.
      */
     readonly addFile: (
       access: ProjectAccess,
       fileId: FileId
     ) => Effect.Effect<CorpusFile, FileNotFound | UserOfOtherOrganization | Forbidden>
-    /** Adds the files that are of the project's organization, and returns the ones that the project didn't have. */
+    /** Adds the files of the project's organization, and returns those that the project didn't have. */
     readonly addFiles: (
       id: ProjectId,
       fileIds: ReadonlyArray<FileId>
     ) => Effect.Effect<ReadonlyArray<FileId>, ProjectNotFound | DatabaseUnavailable>
-    /** Removes a file from the project; its owner keeps it. Owners of the project remove any file, members their own. */
+    /**
+     * Removes a file from the project; its owner keeps it. Owners of the project remove any file, members
+     * their own.
+     */
     readonly removeFile: (
       access: ProjectAccess,
       fileId: FileId
     ) => Effect.Effect<void, FileNotFound | Forbidden>
-    /** Has every file indexed again in the background, and returns their number. Searchable files stay searchable. */
+    /**
+     * Queues every file for indexing in the background, and returns their number. Searchable files stay
+     * searchable.
+     */
     readonly reindex: (id: ProjectId) => Effect.Effect<number, ProjectNotFound | DatabaseUnavailable>
-    /** Deleted projects of which something is left, some at a time. */
+    /** A page of deleted projects that are not yet erased completely. */
     readonly deletedProjects: Effect.Effect<ReadonlyArray<ProjectId>, DatabaseUnavailable>
     /** Removes files of a deleted project, and the project once it has none; returns their number. */
     readonly eraseSome: (id: ProjectId) => Effect.Effect<number, DatabaseUnavailable>
@@ -174,7 +186,10 @@ export class Projects extends Context.Service<
     readonly membershipsOf: (id: UserId) => Effect.Effect<ReadonlyArray<UserMembership>, DatabaseUnavailable>
     /** The projects with files of a user, and those that would be without an owner. */
     readonly holdingsOf: (id: UserId) => Effect.Effect<ReadonlyArray<UserHolding>, DatabaseUnavailable>
-    /** Makes the user of the address `heir` an owner of the projects that have no other one; fails if there is no heir. */
+    /**
+     * Makes the user of the address `heir` an owner of the projects that have no other one; fails if there is
+     * no heir.
+     */
     readonly passProjects: (
       id: UserId,
       heir: string | null

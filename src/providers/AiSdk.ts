@@ -23,12 +23,15 @@ export const sdkVersions = ["v2", "v3", "v4"] as const
 /** Options by the name of a provider within the AI SDK, such as `google`. */
 export type ProviderOptions = Readonly<Record<string, Fields>>
 
-/** What a protocol has to know of a package. */
+/** The properties of a package that the protocol depends on. */
 export interface SdkTraits {
   readonly version: (typeof sdkVersions)[number]
   /** Sent with every request. */
   readonly providerOptions: ProviderOptions
-  /** How the package is asked for an effort. Without them a package of `v4` is asked in the field of the interface. */
+  /**
+   * Options that ask the package for each effort. Without them a `v4` package gets the effort in the
+   * interface's own field.
+   */
   readonly efforts: Readonly<Partial<Record<ReasoningEffort, ProviderOptions>>>
 }
 
@@ -92,7 +95,10 @@ interface SdkMessage {
   readonly content: string | ReadonlyArray<Fields>
 }
 
-/** The system prompt comes first, then a message of the user; all results of a round of calls are one message. */
+/**
+ * Puts the system prompt first and a user message behind it. All results of a round of calls form one
+ * message.
+ */
 const promptOf = (
   messages: ReadonlyArray<ModelMessage>,
   traits: SdkTraits,
@@ -162,7 +168,7 @@ const encodeCallPart = ({ arguments: input, id, name, opaque }: ToolCall): Field
   type: "tool-call",
   toolCallId: id,
   toolName: name,
-  // Arguments that are no object were rejected by the tool, and the model knows.
+  // The tool has rejected arguments that are no object, and its result says so.
   input: fieldsIn(input) ?? {},
   providerOptions: opaque && fieldsIn(opaque.data)
 })
@@ -185,7 +191,10 @@ const adaptSdk: Adapt = (dialect, complaint, request) =>
     ? { ...dialect, thoughts: false }
     : adaptAnswer(dialect, complaint, request)
 
-/** Language models of the AI SDK. A package takes what is encoded here, and gives the events that are decoded. */
+/**
+ * The protocol for language models of the AI SDK. Encodes what a package takes, and decodes the events it
+ * gives.
+ */
 export const makeAiSdk = (traits: SdkTraits): Protocol => ({
   name: "ai-sdk",
   path: "",

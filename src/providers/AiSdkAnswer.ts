@@ -137,11 +137,11 @@ export const makeDecodeSdk = (): Decode => {
   }
 }
 
-/** What a client may have sent and a package may not support. */
+/** Settings that a client may have sent and a package may not support. */
 const clientSetting =
   /^(temperature|topP|stopSequences|seed|(presence|frequency)Penalty|toolChoice|reasoning(Effort)?|responseFormat|tools)$/
 
-/** What a package would leave out of a request is refused, as by a server that knows no such field. */
+/** Reports settings that a package would leave out as refused, as a server does for an unknown field. */
 const decodeWarnings = (warnings: unknown): AnswerChunk => {
   const refused = (Array.isArray(warnings) ? warnings : []).flatMap((warning: unknown) => {
     if (!Predicate.isObject(warning) || !String(warning["type"]).startsWith("unsupported")) return []
@@ -207,7 +207,10 @@ const totalOf = (counts: Fields = {}, parts: ReadonlyArray<string>): unknown => 
   return counts["total"] ?? (known.length === 0 ? undefined : known.reduce((sum, count) => sum + count, 0))
 }
 
-/** The tokens written to a cache, which the interface `v2` has no field for: those of Anthropic's package and of Bedrock's. */
+/**
+ * Tokens written to a cache, from the metadata of Anthropic's and Bedrock's packages. The interface `v2` has
+ * no field for them.
+ */
 const writtenIn = (metadata: unknown): number | undefined =>
   (Predicate.isObject(metadata) ? Object.values(metadata) : [])
     .flatMap((own) => (Predicate.isObject(own) ? [own["cacheCreationInputTokens"], usageOf(own)] : []))

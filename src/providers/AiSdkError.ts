@@ -1,7 +1,10 @@
 import { Predicate } from "effect"
 import type { Fields } from "./Protocol.ts"
 
-/** The error of a server that has answered, one of the connection, or one of the package as an event of an answer. */
+/**
+ * An error status of a server, a failed connection, or an error that the package reports as an event of an
+ * answer.
+ */
 export type SdkError =
   | {
       readonly type: "status"
@@ -12,7 +15,10 @@ export type SdkError =
   | { readonly type: "connection"; readonly error: Error }
   | { readonly type: "event"; readonly data: string }
 
-/** What a package throws, which may be anything: no error, a proxy, or an object whose fields throw in turn. Never throws. */
+/**
+ * Reads anything that a package throws: no error, a proxy, or an object whose fields throw in turn. Never
+ * throws.
+ */
 export const readSdkError = (error: unknown): SdkError => {
   try {
     const status = fieldOf(error, "statusCode")
@@ -23,7 +29,7 @@ export const readSdkError = (error: unknown): SdkError => {
     const cause = connectionError(error, causesMax)
     if (cause !== null) return { type: "connection", error: cause }
   } catch {
-    // The event says that it can't be read.
+    // The event below reports an error that can't be read.
   }
   return { type: "event", data: errorEvent(error) }
 }
@@ -51,7 +57,10 @@ const ownErrors: ReadonlyMap<unknown, number> = new Map([
   ["AI_UnsupportedFunctionalityError", 400]
 ])
 
-/** The fields of an error that hold what the package could not read, which its message quotes: the answer of a model. */
+/**
+ * Fields of an error with the model's output that the package could not read. The error's message quotes that
+ * output.
+ */
 const quotingFields = ["text", "value", "data"] as const
 
 /** The error of a part or of a package in the fields of a server's error. */
@@ -84,7 +93,7 @@ const headersOf = (headers: unknown): Readonly<Record<string, string>> =>
 /** Causes of an error that are looked through. */
 const causesMax = 5
 
-/** The codes of the system, of TLS and of undici for connections. Codes of files and of packages are none of them. */
+/** Connection error codes of the system, of TLS and of undici. Codes of files and of packages don't match. */
 const connectionCode = new RegExp(
   [
     "^(ECONN|ENET|EHOST|EADDR|EAI_|UND_ERR_|HPE_|ERR_SSL_|ERR_TLS_|UNABLE_TO_)[A-Z_]+$",

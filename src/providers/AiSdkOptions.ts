@@ -11,7 +11,7 @@ const secretName = /(?<!cache_?)key|token|secret|passw|passphrase|authorization|
 
 const isReference = Schema.is(Schema.Struct({ variable: VariableName }))
 
-/** Where the secrets and the problems of options are gathered. */
+/** The secrets and problems found in options. */
 export interface OptionsRead {
   readonly secrets: Array<Redacted.Redacted>
   readonly problems: Array<FileProblem>
@@ -21,7 +21,7 @@ export interface OptionsRead {
 export const readOptions = (options: Fields, path: string, read: OptionsRead): Effect.Effect<Fields> =>
   readFields(options, path, read, levelsMax)
 
-/** The same of options by the names of providers. */
+/** Reads options by the names of providers. */
 export const readOptionsByName = (
   options: Readonly<Record<string, Fields>>,
   path: string,

@@ -18,9 +18,12 @@ import type { Send } from "./Upstream.ts"
 
 /** A package of the AI SDK that asks the models of one provider. */
 export interface SdkPackage {
-  /** Its name, and the address that it is given, for people. */
+  /** The name of the package and its address, for people. */
   readonly place: string
-  /** All that says which server answers: the place, and the options of the catalog. */
+  /**
+   * Everything that determines the answering server: the package, its address, and the options of the
+   * catalog.
+   */
   readonly server: string
   readonly protocol: Protocol
   readonly send: Send
@@ -30,7 +33,7 @@ export interface SdkPackage {
 
 const ProviderOptionsField = Schema.Record(Schema.String, Schema.Record(Schema.String, Schema.Unknown))
 
-/** What a provider of the protocol `ai-sdk` has beside the others, each optional but for `package`. */
+/** Fields that only a provider of the protocol `ai-sdk` has. All of them but `package` are optional. */
 export const sdkFields = {
   /** The name of the package, or of a part of it. */
   package: Schema.optionalKey(
@@ -40,7 +43,7 @@ export const sdkFields = {
       )
     )
   ),
-  /** Where the package is installed, relative to the catalog. */
+  /** The folder in which the package is installed, relative to the catalog. */
   packageFolder: Schema.optionalKey(Schema.NonEmptyString),
   /** Given to the function of the package that creates a provider. */
   options: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown)),
@@ -71,7 +74,7 @@ interface Given {
   /** Any model of the provider, by which the version of the interface is found. */
   readonly modelId: string
   readonly file: string
-  /** Of the entry in the file. */
+  /** The path of the entry in the file. */
   readonly path: string
 }
 
@@ -80,10 +83,13 @@ interface LoadedPackage {
   readonly problems: ReadonlyArray<FileProblem>
 }
 
-/** Of an entry that names none. */
+/** The result for an entry that names no package. */
 export const noSdkPackage: LoadedPackage = { sdk: null, problems: [] }
 
-/** Loads the package of an entry and creates its provider; the problems are those of the catalog and of the package. */
+/**
+ * Loads the package of an entry and creates its provider. The problems are those of the catalog and of the
+ * package.
+ */
 export const loadSdkPackage = Effect.fnUntraced(function* (given: Given): Effect.fn.Return<LoadedPackage> {
   const { baseUrl, entry, file, key, path } = given
   const name = entry.package

@@ -8,7 +8,7 @@ import type { Exchange } from "./Exchange.ts"
 import type { Fields } from "./Protocol.ts"
 import type { Send } from "./Upstream.ts"
 
-/** What is used of a language model of the AI SDK. */
+/** The members of an AI SDK language model that are used. */
 interface SdkModel {
   readonly specificationVersion: unknown
   readonly doStream: (options: Fields) => PromiseLike<unknown>
@@ -19,7 +19,7 @@ export const isSdkModel = (value: unknown): value is SdkModel =>
   Predicate.hasProperty(value, "doStream") &&
   typeof value.doStream === "function"
 
-/** After so many parts the event loop gets a turn: a stream that always has another part would hold it. */
+/** The event loop gets a turn after this many parts. A stream that always has another part would block it. */
 const turnParts = 256
 
 interface SdkStream {
@@ -29,7 +29,9 @@ interface SdkStream {
 const isSdkStream = (value: unknown): value is SdkStream =>
   Predicate.hasProperty(value, "stream") && value.stream instanceof ReadableStream
 
-/** Asks the model that a request names by its package. The exchange sees what it would see of a server's event stream. */
+/**
+ * Asks the requested model by its package. The exchange gets the same bytes as from a server's event stream.
+ */
 export const makeSdkSend =
   (modelOf: (id: string) => unknown): Send =>
   (to, body, exchange) => {
@@ -48,7 +50,10 @@ const decodeOptions = Schema.decodeUnknownSync(
   Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown))
 )
 
-/** One call of a package, which the exchange can pause and abort. A package that ignores the abort is not waited for. */
+/**
+ * One call of a package, which the exchange can pause and abort. A package that ignores the abort is not
+ * waited for.
+ */
 class SdkCall implements Undici.Dispatcher.DispatchController {
   private readonly exchange: Exchange
   private readonly abortion = new AbortController()
@@ -119,7 +124,8 @@ class SdkCall implements Undici.Dispatcher.DispatchController {
 
   private event(json: string): void {
     const data = `data: ${json}`
-    // What is too long is refused as long as it has no end.
+    // An event that is too long is passed on without its end, because the reader checks the length of
+    // incomplete events.
     const end = data.length > eventCharactersMax ? "" : "\n\n"
     this.exchange.onResponseData(this, Buffer.from(data + end))
   }

@@ -85,7 +85,7 @@ export const chatFields = (request: ModelRequest, dialect: Dialect): Fields => {
   })
 }
 
-/** A summary is asked for where the model is sure to think: other servers and models refuse to sum up what isn't there. */
+/** Asks for a summary only where the model is sure to think. Other servers and models refuse the field. */
 const responsesReasoning = (
   model: string,
   { reasoningEffort: effort }: AnswerOptions,
@@ -136,7 +136,7 @@ const anthropicChoice = ({ parallelToolCalls, toolChoice }: AnswerOptions) => {
   return { type: toolChoice === "required" ? "any" : "auto", ...parallel }
 }
 
-/** undefined where the server decides how the model thinks. */
+/** undefined if the server decides the depth of reasoning. */
 export const anthropicThinking = (
   model: string,
   request: ModelRequest,
@@ -160,7 +160,9 @@ export const anthropicFields = (model: string, request: ModelRequest, dialect: D
   })
 }
 
-/** What a server that can't enforce a format is asked in words; the service checks the answer. */
+/**
+ * The instruction that replaces the format on a server that can't enforce one. The service checks the answer.
+ */
 const formatInWords = (format: AnswerFormat): string =>
   format.type === "json_object"
     ? "Answer with one JSON object, and with nothing else: no introduction and no code fence."

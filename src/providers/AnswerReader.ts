@@ -24,10 +24,16 @@ const jsonBodyBytesMax = 8 * 1024 * 1024
 /** All bytes of a stream: a longer one is endless reasoning. */
 const streamBytesMax = 256 * 1024 * 1024
 
-/** Text kept for an estimate is encoded in pieces of this size: a chain of small strings needs ten times the memory. */
+/**
+ * Text kept for an estimate is encoded in pieces of this size. A chain of small strings needs ten times the
+ * memory.
+ */
 const packedCharacters = 512
 
-/** Reads the body of one answer: bytes in, parts out. It holds all state of the reading but that of the protocol's decoder. */
+/**
+ * Reads the body of one answer: bytes in, parts out. Holds all state of the reading but that of the
+ * protocol's decoder.
+ */
 export class AnswerReader {
   /**
    * `uncounted`: only the finish is missing, because the server sent no usable usage.
@@ -36,7 +42,7 @@ export class AnswerReader {
   state: "reading" | "uncounted" | "over" | "failed" = "reading"
   /** Set once `failed`. */
   fault: Fault | null = null
-  /** How many chunks showed progress of the model; comments show none. */
+  /** The number of chunks that showed progress of the model. Comments of the stream show none. */
   progress = 0
   /** Known as soon as the model ends the answer; the usage may still follow. */
   finish: FinishReason | null = null
@@ -46,9 +52,9 @@ export class AnswerReader {
   private usage: ModelUsage | null = null
   private readonly calls: OpenCalls
   private highSurrogate = ""
-  /** The same of what the model thinks. */
+  /** The high surrogate at the end of the last piece of reasoning. */
   private thoughtSurrogate = ""
-  /** What the model thinks since the last block. */
+  /** The reasoning since the last block. */
   private thought = ""
   /** Blocks behind the text or the first call, which belong to the next call. */
   private late: Array<Reasoning> = []
@@ -59,10 +65,13 @@ export class AnswerReader {
   private jsonBytes = 0
   private streamBytes = 0
   private readonly decode: Decode
-  /** Of the opaque values. */
+  /** The origin of the opaque values. */
   private readonly origin: string
   private rest = noEvents
-  /** Joins characters that were cut between two reads; null until one was. The byte order mark is removed with the events. */
+  /**
+   * Joins characters that were cut between two reads; null until a read cut one. The event reader removes the
+   * byte order mark.
+   */
   private cutDecoder: InstanceType<typeof TextDecoder> | null = null
 
   constructor(decode: Decode, origin: string) {
@@ -132,7 +141,10 @@ export class AnswerReader {
     if (this.state === "reading") this.conclude("the answer was abandoned without a finish")
   }
 
-  /** Some servers send one JSON document where a stream was asked for; no event begins with a brace or a bracket. */
+  /**
+   * Some servers send one JSON document where a stream was asked for. No event begins with a brace or a
+   * bracket.
+   */
   private begin(bytes: Buffer): void {
     const first = bytes.find((byte) => byte > 0x20)
     if (first === undefined) return
@@ -214,7 +226,7 @@ export class AnswerReader {
     if (whole === "") return
     this.keep(whole)
     this.thought += whole
-    // What is thought behind the text or between calls has its place only once more has come.
+    // The place of reasoning behind the text or between calls is known only once more parts have come.
     if (!this.isBehindText && this.calls.count === 0) this.parts.push({ type: "reasoning_text", text: whole })
   }
 
@@ -228,7 +240,7 @@ export class AnswerReader {
     else this.late.push(reasoning)
   }
 
-  /** More text follows, or nothing: no call is what the reasoning led to. */
+  /** More text follows, or nothing: the reasoning led to no call. */
   private releaseLate(): void {
     if (this.calls.count > 0 || this.late.length === 0) return
     this.parts.push(...this.late.map((reasoning) => ({ type: "reasoning", reasoning }) as const))
@@ -264,7 +276,7 @@ export class AnswerReader {
     const calling = reason === "stop" || reason === "tool_calls"
     this.finish = calling ? (this.calls.count > 0 ? "tool_calls" : "stop") : reason
     const calls = this.calls.take()
-    // With another reason the calls may be incomplete, and are dropped.
+    // Calls may be incomplete with another reason, and are dropped.
     if (!calling) return
     if (calls === null) return this.malformed("a tool call without a name")
     this.called(calls)

@@ -161,7 +161,10 @@ const decodeCall = (block: Fields, index: number | null): CallFragment | undefin
   return { index, id, name, arguments: isFilled ? JSON.stringify(input) : "" }
 }
 
-/** null while the answer goes on; undefined where it isn't text. An unknown reason ends the answer as well. */
+/**
+ * null while the answer goes on; undefined for a reason that isn't text. An unknown reason ends the answer as
+ * well.
+ */
 const decodeFinish = (reason: unknown): FinishReason | null | undefined => {
   if (reason === undefined || reason === null) return null
   switch (reason) {

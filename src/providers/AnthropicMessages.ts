@@ -22,13 +22,13 @@ interface Turn {
   readonly content: ReadonlyArray<Block>
 }
 
-/** Gives the blocks of what the model thought. */
+/** Returns the blocks of the reasoning. */
 type EncodeThoughts = (thoughts: ReadonlyArray<Reasoning> | undefined) => ReadonlyArray<Block>
 
 /** The request body of a Messages call, as JSON. */
 export const encodeAnthropicRequest = (model: string, request: ModelRequest, dialect: Dialect): string => {
   const tools = offeredTools(request, dialect).map((tool) => encodeTool(tool, dialect))
-  // It has a field for schemas only.
+  // The protocol has a field for schemas only.
   const isSent = dialect.format && request.options?.format?.type !== "json_object"
   const shown = roundsFor(request, dialect)
   const messages = withFormat(messagesFor({ ...request, messages: shown }, dialect), request, isSent)
@@ -66,8 +66,10 @@ const withMarkedQuestion = (turns: ReadonlyArray<Turn>, marks: Marks): ReadonlyA
 }
 
 /**
- * The messages; without thinking, rounds of calls are text. A model that thinks may refuse calls without a thinking block before them,
- * and the calls of other models and of clients have none: such a request is repeated once without all thinking.
+ * The messages of the request. Without thinking, rounds of calls are text.
+ *
+ * A model that thinks may refuse calls without a thinking block before them. Calls of other models and of
+ * clients have no such block, so a refused request is repeated once without all thinking.
  */
 const roundsFor = ({ messages }: ModelRequest, { thoughts }: Dialect): ReadonlyArray<ModelMessage> =>
   thoughts ? messages : messages.map(toolCallsAsText)
@@ -116,8 +118,10 @@ const turnsOf = (
 }
 
 /**
- * Models that don't think continue their own text where it stands last, and their server refuses blanks at its end. The others refuse
- * it, and all of them refuse a request without a message of the user.
+ * Makes the last message one that the server accepts.
+ *
+ * Models that don't think continue their own text at the end, and their server refuses white space behind it.
+ * Models that think refuse such an end. All refuse a request without a user message.
  */
 const endedTurns = (
   turns: ReadonlyArray<Turn>,
@@ -171,7 +175,7 @@ const encodeCall = (call: ToolCall): Block => ({
   type: "tool_use",
   id: callId(call.id),
   name: call.name,
-  // Arguments that are no object were rejected by the tool, and the model knows.
+  // The tool has rejected arguments that are no object, and its result says so.
   input: Option.getOrElse(decodeArguments(call.arguments), () => ({}))
 })
 

@@ -30,7 +30,7 @@ export const makeDecodeChat = (beginsThinking = false, topLogprobs?: number): De
 const makeDecodeParts = (beginsThinking: boolean, logprobs: TokenLogprobs | null): Decode => {
   const thoughts = new ChatThoughts()
   const tags = new ThinkTags(beginsThinking)
-  /** Whether the reasoning is over, or there is none: nearly all chunks are text then. */
+  /** True once the reasoning is over or known to be absent. Nearly all chunks are text then. */
   let isText = false
   return (data) => {
     const chunk = decodeChatChunk(data, thoughts, logprobs)
@@ -41,7 +41,7 @@ const makeDecodeParts = (beginsThinking: boolean, logprobs: TokenLogprobs | null
     const wasThinking = tags.isThinking
     const split = tags.split(chunk.text)
     if (split.thought !== "") thoughts.tagged()
-    // Calls and refusals follow what was thought, and "stop" behind them says nothing of it.
+    // Calls and refusals follow the reasoning. A "stop" behind them doesn't show if the answer is all text.
     const isBehind = fragments.length > 0 || chunk.refusal !== undefined
     const rest = finish === null && !isBehind ? noRest : tags.end(finish === "stop" && !isBehind)
     const text = split.text + rest.text
@@ -116,7 +116,10 @@ const decodeChoice = (choice: unknown, usage: ModelUsage | null, thoughts: ChatT
   return refusal === "" ? told : { ...told, refusal }
 }
 
-/** Some servers send the content as a list of parts, reasoning among them. Undefined where it is neither a list nor absent. */
+/**
+ * Some servers send the content as a list of parts, reasoning among them. Undefined if it is neither a list
+ * nor absent.
+ */
 const decodeContentParts = (content: unknown): string | undefined => {
   if (content === null || content === undefined) return ""
   if (!Array.isArray(content)) return undefined
@@ -127,7 +130,7 @@ const decodeContentParts = (content: unknown): string | undefined => {
   return text
 }
 
-/** Whether a delta has anything of what the model thinks. */
+/** True if a delta has a piece of reasoning. */
 const isThinking = (delta: Fields): boolean =>
   isFilled(delta["reasoning_content"]) ||
   isFilled(delta["reasoning"]) ||
@@ -166,7 +169,10 @@ const decodeOptionalText = (value: unknown): string | undefined => {
   return typeof value === "string" ? value : undefined
 }
 
-/** null while the answer goes on; undefined where it isn't text. An unknown reason ends the answer as well. */
+/**
+ * null while the answer goes on; undefined for a reason that isn't text. An unknown reason ends the answer as
+ * well.
+ */
 const decodeFinish = (reason: unknown): FinishReason | null | undefined => {
   if (reason === undefined || reason === null || reason === "") return null
   if (typeof reason !== "string") return undefined

@@ -1,11 +1,11 @@
 import type { Dialect, LastMessage } from "./Dialect.ts"
 
 /**
- * What is known of the servers that speak the protocols of OpenAI. An operator names a family in the catalog (`dialect`) where the address
- * doesn't tell it.
+ * Known properties of the servers that speak the protocols of OpenAI. An operator names a family in the
+ * catalog (`dialect`) where the address doesn't reveal it.
  */
 
-/** What a family decides of the dialect. */
+/** The fields of a dialect that a family decides. */
 type FamilyDialect = Pick<
   Dialect,
   | "customTools"
@@ -25,7 +25,10 @@ interface ChatFamily extends FamilyDialect {
   readonly prefixPaths?: RegExp
 }
 
-/** Of a server that isn't known: what a model thinks goes back in the field in which it came, and other fields are left out. */
+/**
+ * The dialect of an unknown server. Reasoning goes back in the field in which it came, and other optional
+ * fields are left out.
+ */
 const usual: FamilyDialect = {
   customTools: false,
   imagesBehindResults: true,
@@ -37,7 +40,7 @@ const usual: FamilyDialect = {
   tokenParameter: "max_tokens"
 }
 
-/** Their names in a catalog file. */
+/** Names of families in a catalog file. */
 export const chatFamilyNames = [
   "openai",
   "deepseek",
@@ -80,7 +83,8 @@ const families: Readonly<Record<ChatFamilyName, ChatFamily>> = {
   },
   // A message with reasoning is refused.
   groq: { ...usual, reasoning: "never", hosts: /(^|\.)groq\.com$/ },
-  // It counts without being asked. Source: the types of `@mistralai/mistralai` 2.7.0. A message of the user behind results is refused.
+  // Reports usage without being asked. Source: the types of `@mistralai/mistralai` 2.7.0. Refuses a user
+  // message behind results.
   mistral: {
     ...usual,
     streamOptions: false,
@@ -102,7 +106,7 @@ export const familyDialect = (name: ChatFamilyName): FamilyDialect => {
   return dialect
 }
 
-/** How a request is sent to an address of a family that doesn't end with the user. */
+/** The way in which an address of a family takes a request that doesn't end with the user. */
 export const lastMessageAt = (name: ChatFamilyName, { pathname }: URL): LastMessage => {
   const { lastMessage, prefixPaths } = families[name]
   return prefixPaths?.test(pathname) === false ? "sent" : lastMessage

@@ -5,8 +5,8 @@ import { type Fields, type ThoughtBlock } from "./Protocol.ts"
 import { toolCallsAsText } from "./SentMessages.ts"
 
 /**
- * What a model thinks, in Chat Completions, which has no field for it. Each server has its own, and nearly all take it back in the
- * one in which it came.
+ * Reasoning in Chat Completions, which has no field for it. Each server has a field of its own, and nearly
+ * all take reasoning back in the same field.
  */
 
 const Details = Schema.Array(Schema.Record(Schema.String, Schema.Unknown))
@@ -14,7 +14,10 @@ const Details = Schema.Array(Schema.Record(Schema.String, Schema.Unknown))
 /** The fields that hold a text. */
 const textFields = ["reasoning_content", "reasoning"] as const
 
-/** How reasoning goes back: its text in the field that is named, or in the chunks of the content, and lists as they came. */
+/**
+ * The form in which reasoning goes back: text in the named field or in chunks of the content, and lists as
+ * they came.
+ */
 const Returned = Schema.Struct({
   field: Schema.optionalKey(Schema.Literals([...textFields, "content"])),
   reasoning_details: Schema.optionalKey(Details),
@@ -71,14 +74,14 @@ const detailTexts = (details: ReadonlyArray<unknown>): string =>
     .map((detail) => (Predicate.isObject(detail) ? textOf(detail["text"]) + textOf(detail["summary"]) : ""))
     .join("")
 
-/** Collects what one model thinks, from the deltas of its answer or from the whole message. */
+/** Collects the reasoning of one answer, from its deltas or from the whole message. */
 export class ChatThoughts {
   private returned: { -readonly [Name in keyof Returned]: Returned[Name] } = {}
   private details: Array<Record<string, unknown>> = []
   private blocks: Array<Record<string, unknown>> = []
   private hasBegun = false
 
-  /** Whether there is reasoning that hasn't ended. */
+  /** True if reasoning has begun and hasn't ended. */
   get isOpen(): boolean {
     return this.hasBegun
   }
@@ -115,12 +118,12 @@ export class ChatThoughts {
     this.hasBegun = true
   }
 
-  /** What was thought since the last call; null if nothing. */
+  /** The reasoning since the last call; null if there is none. */
   end(): ThoughtBlock | null {
     if (!this.hasBegun) return null
     const { blocks, details, returned } = this
     if (details.length > 0) {
-      // They have the text, too.
+      // The details contain the text, too.
       delete returned.field
       returned.reasoning_details = details
     }
@@ -138,13 +141,13 @@ const returnedOf = ({ opaque }: Reasoning): Returned =>
 
 type AssistantMessage = Extract<ModelMessage, { readonly role: "assistant" }>
 
-/** All that was thought in a message, in its order. */
+/** All reasoning of a message, in its order. */
 const reasoningOf = ({ reasoning = [], toolCalls }: AssistantMessage): ReadonlyArray<Reasoning> => [
   ...reasoning,
   ...toolCalls.flatMap((call) => call.reasoning ?? [])
 ]
 
-/** The fields of a message that give back what was thought in it, as its server wants it. */
+/** The fields of a message that return its reasoning in the form that its server takes. */
 export const reasoningFields = (
   message: AssistantMessage,
   { reasoning: manner, thoughts }: Dialect
@@ -176,8 +179,8 @@ export const contentWithThoughts = (message: AssistantMessage, dialect: Dialect)
 }
 
 /**
- * What a server signs of a call, or what stands for a signature where another model made it. Only the first call of a message has
- * one. Source: Gemini API, thought signatures.
+ * A stand-in for Gemini's signature of a call that another model made. Only the first call of a message has a
+ * signature. Source: Gemini API, thought signatures.
  */
 const unsigned = { extra_content: { google: { thought_signature: "skip_thought_signature_validator" } } }
 
@@ -188,23 +191,32 @@ export const callFields = ({ opaque }: ToolCall, index: number, { signsCalls }: 
   return Option.getOrElse(decodeFields(opaque.data), () => ({}))
 }
 
-/** What of a call in an answer goes back with it, as JSON; undefined if nothing. */
+/** The fields of a call that go back with it, as JSON; undefined if there are none. */
 export const callData = (call: Fields): string | undefined =>
   Predicate.isObject(call["extra_content"])
     ? JSON.stringify({ extra_content: call["extra_content"] })
     : undefined
 
-/** Whether a server that demands the reasoning of each round would refuse this one: another model thought it, or none did. */
+/**
+ * True if a server that demands the reasoning of each round would refuse this message: it has none that the
+ * server can read.
+ */
 const lacksReasoning = (message: ModelMessage): message is AssistantMessage =>
   message.role === "assistant" &&
   message.toolCalls.length > 0 &&
   !reasoningOf(message).some(({ text }) => text !== "")
 
-/** How servers complain about a round of calls whose reasoning or signature they miss, or don't take; also Claude behind a gateway. */
+/**
+ * Complaints about a round of calls whose reasoning or signature is missing or refused. Includes Claude
+ * behind a gateway.
+ */
 const aboutReasoning =
   /thought_signature|reasoning_content|reasoning_details|thinking_blocks|expected `thinking`/i
 
-/** The dialect without the reasoning of earlier messages, for one request; null where the complaint is about something else. */
+/**
+ * The dialect without the reasoning of earlier messages, for one request; null if the complaint is about
+ * something else.
+ */
 export const withoutThoughts: Adapt = (dialect, complaint, { messages }) =>
   dialect.thoughts &&
   aboutReasoning.test(complaint) &&
@@ -212,7 +224,10 @@ export const withoutThoughts: Adapt = (dialect, complaint, { messages }) =>
     ? { ...dialect, thoughts: false }
     : null
 
-/** The messages with rounds as text, of which the server demands what was thought and it isn't known; or with all, where it took none. */
+/**
+ * The messages, with rounds as text where the server demands reasoning that is unknown. All rounds are text
+ * where it refused any reasoning.
+ */
 export const withDemandedReasoning = (
   messages: ReadonlyArray<ModelMessage>,
   { reasoning, thoughts }: Dialect

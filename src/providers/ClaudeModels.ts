@@ -1,13 +1,17 @@
 import type { ReasoningEffort } from "../domain/ModelCall.ts"
 
 /**
- * The properties of a model that the fields of a request depend on. Options of a client that a model refuses, such as a temperature or
- * a forced call, aren't among them: they are sent, and the server's refusal reaches the client.
+ * The properties of a model that the fields of a request depend on. Options of a client that a model may
+ * refuse, such as a temperature or a forced call, aren't among them. Such options are sent, and the client
+ * gets the server's refusal.
  */
 interface ClaudeModel {
   /** `if_asked`: only with an effort. `never`: it would need a budget of tokens, which isn't sent. */
   readonly thinks: "always" | "unless_disabled" | "if_asked" | "never"
-  /** Its thinking blocks are valid only behind the system prompt, the tools and the messages that they were written behind. */
+  /**
+   * Thinking blocks of the model are valid only behind the same system prompt, tools and messages as when
+   * they were written.
+   */
   readonly bindsThoughts: boolean
 }
 
@@ -39,7 +43,10 @@ const models: ReadonlyMap<string, ClaudeModel> = new Map([
   ["claude-sonnet-4", never]
 ])
 
-/** The model of a name, with or without the date of a snapshot; undefined for other names, such as those of gateways. */
+/**
+ * The model of a name, with or without the date of a snapshot. Undefined for other names, such as those of
+ * gateways.
+ */
 export const claudeModel = (name: string): ClaudeModel | undefined =>
   models.get(name.replace(/[-@]\d{8}$/, ""))
 
@@ -61,9 +68,10 @@ export const thinksAt = (name: string, effort: ReasoningEffort | undefined): boo
 }
 
 /**
- * The field `thinking` of a request; undefined where the server decides. Its controls, which not every gateway passes on, ask for a
- * summary of the thinking, and permit the server to drop thinking blocks that are no longer valid. Otherwise the server would
- * refuse the request: later requests lack the turns that have no room, and may have other tools and passages.
+ * The field `thinking` of a request; undefined if the server decides.
+ *
+ * Its controls, which some gateways don't pass on, ask for a summary and permit the server to drop invalid
+ * thinking blocks. Without them the server refuses later requests, whose turns, tools or passages may differ.
  */
 export const thinkingOf = (
   name: string,

@@ -218,7 +218,10 @@ const sentencesOf = (text: string): ReadonlyArray<string> =>
     .map(({ segment }) => shorten(segment.replaceAll(citation, "").trim(), quoteCharactersMax))
     .filter((sentence) => sentence !== "")
 
-/** The sentences that share most words with the question, weighted by rarity; else the first of the best passage. */
+/**
+ * The sentences that share most words with the question, weighted by rarity; else the first of the best
+ * passage.
+ */
 const quotesFrom = (passages: ReadonlyArray<NumberedPassage>, question: string): ReadonlyArray<string> => {
   const asked = wordsOf(question)
   const quotes = passages.flatMap(({ number: mark, text }) =>
@@ -243,6 +246,9 @@ const quotesFrom = (passages: ReadonlyArray<NumberedPassage>, question: string):
   return (best.length > 0 ? best : scored.slice(0, 1)).slice(0, quotesMax).map(({ quote }) => quote)
 }
 
-/** At most so many UTF-16 units, with an ellipsis where the text was cut; never half a character. */
+/**
+ * Cuts a text to this many UTF-16 units, with an ellipsis in place of the rest. Never cuts a character in
+ * half.
+ */
 const shorten = (text: string, charactersMax: number): string =>
   text.length <= charactersMax ? text : `${text.slice(0, charactersMax - 1).replace(/[\ud800-\udbff]$/, "")}…`

@@ -9,55 +9,65 @@ export type TokenParameter = "max_tokens" | "max_completion_tokens"
 export interface Dialect {
   /** Only Chat Completions has two names for it. */
   readonly tokenParameter: TokenParameter
-  /** Whether to ask for the usage of a stream. Only Chat Completions has to. */
+  /** Asks for the usage of a stream. Only Chat Completions needs the option. */
   readonly streamOptions: boolean
-  /** Whether to offer the service's own tools. A client's functions are always offered. */
+  /** Offers the service's own tools. A client's functions are always offered. */
   readonly ownTools: boolean
-  /** Whether the form of an answer has a field of its own; it is asked for in words otherwise. */
+  /** Sends the format of an answer in its own field. The format is part of the instructions otherwise. */
   readonly format: boolean
-  /** Whether to send the verbosity, which is no more than a nudge. */
+  /** Sends the verbosity, which is only a hint. */
   readonly verbosity: boolean
-  /** Whether to send an effort that is a hint. */
+  /** Sends an effort that is only a hint. */
   readonly hintedEffort: boolean
-  /** Whether to ask for logprobs. The protocols of OpenAI have them. */
+  /** Asks for logprobs. Only the protocols of OpenAI have them. */
   readonly logprobs: boolean
   /**
-   * How the reasoning of earlier messages goes back in Chat Completions: as it came; also where it is empty; without it a round of
-   * calls goes as text; or not at all.
+   * The reasoning of earlier messages in Chat Completions. `returned`: sent back as it came. `always`: also
+   * sent when empty. `demanded`: a round of calls without reasoning is sent as text. `never`: left out.
    */
   readonly reasoning: "returned" | "always" | "demanded" | "never"
-  /** Whether images of results may stand in a message behind these; the round goes as text otherwise. Only Chat Completions has to know. */
+  /**
+   * Sends the images of results in a message behind them. The round is sent as text otherwise. Used by Chat
+   * Completions only.
+   */
   readonly imagesBehindResults: boolean
-  /** Whether there are tools whose input is a text; they are functions otherwise. Only Responses has them. */
+  /**
+   * Offers tools with a text as input in their own form. They are functions otherwise. Only Responses has
+   * them.
+   */
   readonly customTools: boolean
-  /** Whether calls have a signature, without which they are refused. Only Chat Completions has to be told. */
+  /** Sends signatures with calls, which the server refuses without one. Used by Chat Completions only. */
   readonly signsCalls: boolean
-  /** Whether to name the requests that begin alike, so that the server finds the cache of the one before. */
+  /** Sends a key for requests that begin alike, by which the server finds the cache of an earlier request. */
   readonly promptCacheKey: boolean
-  /** Whether to mark what the server may cache. Only Anthropic has to be told. */
+  /** Marks the parts that the server may cache. Used by Anthropic's protocol only. */
   readonly cacheControl: boolean
-  /** Whether to say how Claude's thinking is shown, and what happens to thinking blocks that are no longer valid. */
+  /** Asks Claude for a summary of its thinking, and permits the server to drop invalid thinking blocks. */
   readonly thinkingControls: boolean
-  /** Whether to send back what the model thought. */
+  /** Sends back the reasoning of earlier messages. */
   readonly thoughts: boolean
-  /** Whether to ask for what the model thinks in the encrypted form that goes back. Only Responses has it. */
+  /** Asks for reasoning in the encrypted form that can be sent back. Only Responses has it. */
   readonly encryptedReasoning: boolean
-  /** Whether to ask for a summary of what the model thinks. Only Responses has it. */
+  /** Asks for a summary of the reasoning. Only Responses has it. */
   readonly reasoningSummary: boolean
-  /** How a request is sent that doesn't end with the user. */
+  /** The way in which a request is sent that doesn't end with the user. */
   readonly lastMessage: LastMessage
 }
 
 /**
- * `sent`: as it is, which some servers continue and others answer. `prefix`, `continue_final_message`: with a field that has the model
- * continue its own text, where a request ends with one. `followed`: with a message of the user behind it.
+ * The ways to send a request that doesn't end with the user. `sent`: unchanged; some servers continue the
+ * last text, others answer it. `prefix`, `continue_final_message`: with a field that has the model continue
+ * its own text at the end. `followed`: with a user message behind it.
  */
 export type LastMessage = "sent" | "prefix" | "continue_final_message" | "followed"
 
 /**
- * The dialect to try after a server rejected a request; null where no other helps. The complaint is free text, so the name of
- * the parameter is all there is to go by. A dialect changes what the service added; what a client sent stays, but for the
- * verbosity, for logprobs, for an effort that is a hint, and for the form of an answer, which is asked for in words then and checked.
+ * The dialect to try after a server rejected a request; null if no other dialect helps. The complaint is free
+ * text, in which only names of parameters can be recognized.
+ *
+ * A dialect changes only what the service added. Fields of a client stay, except verbosity, logprobs, an
+ * effort that is a hint, and the format. The format is then part of the instructions, and the answer is
+ * checked.
  */
 export type Adapt = (dialect: Dialect, complaint: string, request: ModelRequest) => Dialect | null
 
@@ -84,8 +94,8 @@ export const offeredTools = (
 ): ReadonlyArray<ToolSpec> => (ownTools ? tools : tools.filter(isClients))
 
 /**
- * Whether nothing of a request but its texts comes from a client. Only the refusal of such a request says something about the
- * next request of another user.
+ * True if a client sent nothing of the request but its texts. Only the refusal of such a request says
+ * anything about the next request of another user.
  */
 export const isServicesOwn = ({ messages, options = {}, tools }: ModelRequest): boolean =>
   Object.values(options).every((option) => option === undefined) &&
@@ -97,7 +107,7 @@ export const isServicesOwn = ({ messages, options = {}, tools }: ModelRequest): 
       (message.role === "assistant" && message.toolCalls.length === 0 && message.reasoning === undefined)
   )
 
-/** How servers name a field that they don't know, unlike one whose value they refuse. */
+/** Words with which servers refuse an unknown field, as opposed to its value. */
 const unknownField =
   /unsupported|(not|n't) support|unknown|unrecognized|unexpected|not (recognized|permitted|allowed)|extra|forbidden|cannot find|deprecated/i
 
@@ -115,15 +125,17 @@ const aboutSchema =
 
 const aboutEffort = /\breasoning\b|reasoning[_.]?effort|\beffort\b|\bthinking\.type\b/i
 
-/** Leaves out logprobs: a server may have none, fewer of the likeliest tokens, or none beside what else was asked for. */
+/**
+ * Leaves out logprobs. A server may have none, fewer of the likeliest tokens, or none beside another option.
+ */
 export const withoutLogprobs: Adapt = (dialect, complaint, request) =>
   dialect.logprobs && request.options?.logprobs !== undefined && /logprobs/i.test(complaint)
     ? { ...dialect, logprobs: false }
     : null
 
 /**
- * Leaves out logprobs or the key of the prompt cache, or asks for the form of an answer in words, without the verbosity, without a hint
- * of the effort, or without own tools.
+ * Adapts the dialect by one step. Leaves out logprobs, the key of the prompt cache, the verbosity, a hinted
+ * effort or own tools, or moves the format into the instructions.
  */
 export const adaptAnswer: Adapt = (dialect, complaint, request) => {
   const bare = withoutLogprobs(dialect, complaint, request)
@@ -149,7 +161,10 @@ export const adaptAnswer: Adapt = (dialect, complaint, request) => {
   return adaptTools(dialect, complaint, request) ?? adaptEnd(dialect, complaint, request)
 }
 
-/** Has the request end with the user. Servers refuse another end in many words, and templates of models in their own. */
+/**
+ * Makes the request end with the user. Servers and chat templates refuse another end in too many different
+ * words to match.
+ */
 const adaptEnd: Adapt = (dialect, complaint, request) =>
   dialect.lastMessage !== "followed" &&
   !endsWithUser(request.messages) &&
@@ -167,14 +182,14 @@ const adaptTools: Adapt = (dialect, complaint, request) => {
   return blamed === null || !isClients(blamed) ? { ...dialect, ownTools: false } : null
 }
 
-/** What a server may refuse though it takes tools. */
+/** Options that a server may refuse although it accepts tools. */
 const aboutOptions = /parallel_tool_calls|tool_choice|\bforce[sd]? tool/i
 
 /** "This model has no tools", unlike a complaint about one of them, which is an error to report. */
 const refusesTools =
   /tool.*(not support|n't support|unsupported|requires)|(not support|n't support|unsupported).*tool|no endpoints found that support tool/is
 
-/** Whether a call that the client demands could not be made with the tools that are kept. */
+/** True if the client demands a call that can't be made with the kept tools. */
 const isChoiceLost = ({ options = {} }: ModelRequest, kept: ReadonlyArray<ToolSpec>): boolean => {
   const { toolChoice } = options
   if (toolChoice === "required") return kept.length === 0
@@ -210,8 +225,8 @@ const optionNames: ReadonlyArray<
 ]
 
 /**
- * What of a client's request a server refused, by its name in requests; null where the complaint names nothing that the request
- * has. The words of a server may quote the prompt.
+ * The refused parameter of a client's request, by its name in requests; null if the complaint names no
+ * parameter that the request has. The server's own words may quote the prompt.
  */
 export const refusedParameter = (
   complaint: string,

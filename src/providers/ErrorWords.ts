@@ -2,7 +2,7 @@
 
 const anyOf = (...patterns: ReadonlyArray<string>): RegExp => new RegExp(patterns.join("|"), "i")
 
-/** What a message quotes, which may be a client's name of a function or a piece of the prompt. */
+/** Quotations in a message, which may be a client's name of a function or a piece of the prompt. */
 const quotations = /(?<!\w)(['"`])[^'"`]*\1/g
 
 export const withoutQuotations = (text: string): string => text.replaceAll(quotations, "")
@@ -24,10 +24,13 @@ export const contextLength = anyOf(
   "exceeded model token limit|maximum prompt length is"
 )
 
-/** A request with more tokens than the account may send in a minute: Groq (413) and OpenAI (429). It never succeeds as it is. */
+/**
+ * A request with more tokens than the account may send in a minute: Groq (413) and OpenAI (429). A retry
+ * never succeeds.
+ */
 export const requestTooLarge = /request too large[^\n]{0,300}\btokens per min/i
 
-/** The number of tokens that there is room for, behind the words that precede it or before those that follow. */
+/** The stated size of the context in tokens, behind the words that precede it or before those that follow. */
 const contextTokensBehind = [
   "maximum context length (?:is|of)|maximum model length of|context size \\(|context (?:length|window) of",
   "context length \\(|context limit: [\\d +]{1,40}>|tokens >|configured limit of|length should be \\[\\d{1,8},",
@@ -45,7 +48,7 @@ export const contextTokensIn = (text: string): number | undefined => {
   return tokens === undefined ? undefined : Number(tokens)
 }
 
-/** A refusal of what a prompt or an answer says. */
+/** A refusal of the content of a prompt or an answer. */
 export const contentRefusal = anyOf(
   "content[_ ]?(filter|policy|management)|moderation|flagged|safety|responsible_?ai|invalid_prompt|usage policy",
   // Mistral, Qwen, DeepSeek, Kimi, Gemini.
@@ -59,7 +62,8 @@ const accountCodes = anyOf(
 )
 
 /**
- * The same in words. "You exceeded your current quota" isn't among them: Gemini says so of a rate, and others have a code beside it.
+ * Words for an account without credit. "You exceeded your current quota" isn't among them: Gemini says it
+ * about a rate, and other servers send a code beside it.
  */
 const accountWords = anyOf(
   "credit balance is too low|insufficient (account )?(balance|credits?|funds|quota)|budget has been exceeded",
@@ -69,29 +73,31 @@ const accountWords = anyOf(
 export const isAccountExhausted = (label: string, unquoted: string): boolean =>
   accountCodes.test(label) || accountWords.test(unquoted)
 
-/** A key that isn't right, or may not do this, where the status doesn't say so. */
+/** Words for an invalid key, or one without permission, if the status doesn't show that. */
 export const keyRefusal = anyOf(
   "invalid_?api_?key|api_key_invalid|(api key|x-api-key)( is)? not valid|(incorrect|invalid) api key",
   "authentication_error|unauthenticated|permission_?(error|denied)|^\\s*unauthorized\\s*$",
   "user location is not supported|organization must be verified"
 )
 
-/** A model that the server doesn't have, where the status doesn't say so. */
+/** Words for a model that the server doesn't have, if the status doesn't show that. */
 export const unknownModel = anyOf(
   "model_not_found|invalid_model|invalid model:|not a valid model|unknown model|invalid model name",
   "model not exist|model_decommissioned|has been decommissioned|no models? (is |are )?loaded|not_found_error"
 )
 
-/** A router of many servers has none for what a request asks for. Other requests find one. */
+/** A router of many servers has no server for this request. Other requests may find one. */
 export const noEndpoint = /no endpoints found that (support|can handle)/i
 
 /** An overload of the server, where the status is that of a rate limit. */
 export const overload = /engine_overloaded|engine is currently overloaded/i
 
-/** The same in any failure of the server. */
+/** Words for overload in a failure of the server. */
 export const anyOverload = /overloaded/i
 
-/** A tool call of the model that the server can't read: Groq, Ollama, llama.cpp. The next try may do better. */
+/**
+ * A tool call of the model that the server can't read: Groq, Ollama, llama.cpp. The next try may do better.
+ */
 const callMalformed = {
   label: /tool_use_failed/,
   text: /^(error parsing tool call|failed to parse input at pos)/i
@@ -100,7 +106,7 @@ const callMalformed = {
 export const isCallMalformed = (label: string, message: string): boolean =>
   callMalformed.label.test(label) || callMalformed.text.test(message)
 
-/** What servers refuse with the status of a failure of their own: llama.cpp, Ollama. */
+/** Refusals that llama.cpp and Ollama send with the status of a server failure. */
 export const refusedAsFailure =
   /requires --jinja|does not support tools|unable to generate parser|failed to (parse grammar|initialize samplers)/i
 

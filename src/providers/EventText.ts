@@ -4,7 +4,7 @@ const COLON = 0x3a
 const SPACE = 0x20
 const byteOrderMark = 0xfeff
 
-/** What one read of a server-sent event stream left incomplete. */
+/** The incomplete rest of one read of a server-sent event stream. */
 interface EventRest {
   /** The beginning of a line. */
   readonly line: string
@@ -18,9 +18,11 @@ interface EventRest {
 export const noEvents: EventRest = { line: "", data: null, isAfterCr: false }
 
 /**
- * The data of the events that `text` completes, and what it leaves incomplete; it may be cut anywhere. Comments and all other
- * fields are skipped, because no model's stream needs them. Source: WHATWG HTML, section 9.2.6. Own code for the processor
- * time: docs/decisions/speed.md.
+ * The data of the events that `text` completes, and the incomplete rest. The text may be cut anywhere.
+ * Comments and all other fields are skipped, because no model's stream needs them. Source: WHATWG HTML,
+ * section 9.2.6.
+ *
+ * An own implementation, to save processor time: docs/decisions/speed.md.
  */
 export const readEvents = (
   rest: EventRest,

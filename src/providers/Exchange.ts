@@ -17,7 +17,7 @@ const refusalBytesMax = 16 * 1024
 const lingerSeconds = 2
 const lingerBytesMax = 64 * 1024
 
-/** How long to wait for the usage after a finish reason. */
+/** Timeout for the usage after a finish reason. */
 const usageSeconds = 5
 
 export type Parts = Arr.NonEmptyReadonlyArray<ModelPart>
@@ -42,9 +42,10 @@ export interface ExchangeOptions {
 /**
  * One request to a model server and its answer: undici's handler on the one side and a pull on the other.
  *
- * Its state is mutable and no stream lies between the two sides, for the processor time (docs/decisions/speed.md).
- * Reading and decoding happen as the bytes come in. Parts are handed over once per read of the socket and not once per
- * event: undici calls back for each piece of a read, and the hand-over waits for the microtask after the last.
+ * The state is mutable, and no stream lies between the two sides, to save processor time
+ * (docs/decisions/speed.md). Bytes are read and decoded as they come in. Parts are handed over once per read
+ * of the socket and not once per event. Undici calls back for each piece of a read, and the hand-over waits
+ * for the microtask after the last.
  */
 export class Exchange implements Undici.Dispatcher.DispatchHandler {
   private readonly reader: AnswerReader
@@ -108,12 +109,12 @@ export class Exchange implements Undici.Dispatcher.DispatchHandler {
     } else this.abort()
   }
 
-  /** Whether undici has nothing more to say. */
+  /** True once undici has ended the response or failed. */
   get hasEnded(): boolean {
     return this.ended
   }
 
-  /** Whether the answer is complete. */
+  /** True if the answer is complete. */
   get isFinished(): boolean {
     return this.reader.finish !== null && this.fault === null
   }
@@ -159,7 +160,9 @@ export class Exchange implements Undici.Dispatcher.DispatchHandler {
 
   // ---- called by the sweep
 
-  /** Checks the timeouts. The time that a consumer takes does not count; comments of the server are no output. */
+  /**
+   * Checks the timeouts. The consumer's own time does not count, and comments of the server are no output.
+   */
   tick(seconds: number): void {
     const moved = this.reader.progress !== this.progressSeen
     this.progressSeen = this.reader.progress

@@ -29,7 +29,7 @@ const ownNames: ReadonlySet<string> = new Set([
   "x-api-key"
 ])
 
-/** Why a header can't be sent, if it can't. */
+/** The reason why a header can't be sent; undefined if it can. */
 const nameProblem = (name: string): string | undefined => {
   if (!namePattern.test(name)) return "Expected the name of a header in small letters"
   if (name.startsWith("proxy-") && ownNames.has(name))

@@ -5,7 +5,7 @@ import { anyOverload, contextTokensIn, temporary, withoutQuotations } from "./Er
 import { logSentenceOf, sentenceOf } from "./ProviderSentence.ts"
 
 interface FaultDetails {
-  /** Says what happened. Of what the server sent it has nothing but codes and types, which are mere words. */
+  /** Describes the fault. Of the server's answer it contains only codes and types that are plain words. */
   readonly detail: string
   /** The server's own words, which may quote the prompt, the answer or the key. */
   readonly serverMessage?: Redacted.Redacted
@@ -13,7 +13,7 @@ interface FaultDetails {
   readonly retryAfter?: RetryAfter
   /** The size of the context, where a field of its own states it. */
   readonly contextTokens?: number
-  /** What of a client's request the server refused, by its name in requests. */
+  /** The parameter of a client's request that the server refused, by its name in requests. */
   readonly parameter?: string
 }
 
@@ -38,7 +38,10 @@ export class Misconfigured extends Data.TaggedError("Misconfigured")<FaultDetail
 export class AccountExhausted extends Data.TaggedError("AccountExhausted")<FaultDetails> {}
 /** The server refuses a field that the service adds by itself to a request. */
 export class FormRefused extends Data.TaggedError("FormRefused")<FaultDetails> {}
-/** The server refuses what follows the results of the service's own tools, which says nothing of what the client sent. */
+/**
+ * The server refuses a round behind results of the service's own tools, which says nothing about the client's
+ * request.
+ */
 export class RoundRefused extends Data.TaggedError("RoundRefused")<FaultDetails> {}
 export class RateLimited extends Data.TaggedError("RateLimited")<FaultDetails> {}
 export class RequestRejected extends Data.TaggedError("RequestRejected")<FaultDetails> {}
@@ -55,7 +58,7 @@ export class AnswerMalformed extends Data.TaggedError("AnswerMalformed")<FaultDe
 export class ErrorEvent extends Data.TaggedError("ErrorEvent")<FaultDetails> {}
 export class FinishMissing extends Data.TaggedError("FinishMissing")<FaultDetails> {}
 
-/** What went wrong in one exchange with a model server, before anything was decided about it. */
+/** A failure of one exchange with a model server, before any decision about it. */
 export type Fault =
   | PermitTimeout
   | CircuitOpen
@@ -79,7 +82,7 @@ export type Fault =
   | ErrorEvent
   | FinishMissing
 
-/** Where the cause lies. A limit passes by itself, and the server works; it also does where the model made a mistake. */
+/** The cause of a fault. After `limit`, which passes by itself, and `model`, the server counts as healthy. */
 type CauseOfFault = "server" | "settings" | "limit" | "request" | "model"
 
 /** The reason that other rooms are given, and the cause. */
@@ -110,12 +113,15 @@ const kinds: { readonly [Tag in Fault["_tag"]]: readonly [ModelFailureReason, Ca
 
 interface FaultClass {
   readonly reason: ModelFailureReason
-  /** Whether the same request may succeed a little later, as long as nothing of the answer was delivered. */
+  /** True if the same request may succeed a little later, as long as no output was delivered. */
   readonly isRetryable: boolean
   readonly isRequestAtFault: boolean
-  /** Whether it counts towards opening the circuit. */
+  /** True if the fault counts towards opening the circuit. */
   readonly countsAgainstServer: boolean
-  /** Whether other models are better asked first: with an invalid key or an unknown model the next request fails as well. */
+  /**
+   * True if other models are preferred from now on. With an invalid key or an unknown model the next request
+   * fails as well.
+   */
   readonly countsAgainstModel: boolean
 }
 
@@ -130,7 +136,7 @@ export const classify = (fault: Fault): FaultClass => {
   }
 }
 
-/** A key that may not do what this request asks for may do what the next one does. */
+/** A key without the permission for this request may have the one for the next. */
 const isForbidden = ({ _tag, status }: Fault): boolean => _tag === "KeyRejected" && status === 403
 
 const retriedStatuses: ReadonlySet<number> = new Set([
@@ -156,7 +162,7 @@ const isRetryable = (fault: Fault): boolean => {
   }
 }
 
-/** All that a fault says of its cause. It may quote the request. */
+/** The description and the server's words. The text may quote the request. */
 export const textOf = ({ detail, serverMessage }: FaultDetails): string =>
   serverMessage === undefined ? detail : `${detail} ${Redacted.value(serverMessage)}`
 
@@ -165,14 +171,14 @@ const detailCharactersMax = 200
 /** A longer wait than this is no hint any more. */
 const retryAfterSecondsMax = 86_400
 
-/** The failure as other rooms know it. What clients may read of the server's own words are those about their parameter. */
+/** The failure as other rooms know it. Clients may read the server's own words only about their parameter. */
 export const toModelFailure = Effect.fnUntraced(function* (
   fault: Fault,
   from: {
     readonly provider: string
     readonly model: string
     readonly secrets: ReadonlyArray<Redacted.Redacted>
-    /** What the server's words may quote. */
+    /** The messages that the server's words may quote. */
     readonly messages: ReadonlyArray<ModelMessage>
   }
 ) {
@@ -224,7 +230,7 @@ const parseRetryAfter = (header: RetryAfter, nowMillis: number): number | undefi
   return Number.isFinite(wait) ? Math.min(Math.max(wait, 0), retryAfterSecondsMax) : undefined
 }
 
-/** What the operator has to check where a model server refuses what the settings say; null for other faults. */
+/** Advice for the operator where the fault lies in the settings; null for other faults. */
 export const adviceOnFault = (fault: Fault): string | null => {
   switch (fault._tag) {
     case "KeyRejected":

@@ -33,7 +33,7 @@ import {
 } from "./Fault.ts"
 import type { ServerError } from "./ServerError.ts"
 
-/** Statuses of a server that ran into a timeout of its own, or whose model failed behind it, as Bedrock says. */
+/** Statuses of a server with a timeout of its own, or whose model failed behind it, as at Bedrock. */
 const temporaryStatuses: ReadonlySet<number> = new Set([408, 424, 425])
 
 /** An address or a model that isn't there, or that moved. */
@@ -44,11 +44,11 @@ const refusedField = /\bunsupported_(value|parameter)\b/
 
 const unnamed: ServerError = { type: "error", label: "", message: "" }
 
-/** What a status that isn't a success means, together with what the body says of the error. */
+/** The fault of an error status, together with the error in the body. */
 export const statusFault = (status: number, error = unnamed, retryAfter?: RetryAfter): Fault =>
   new (kindOf(status, error))({ ...detailsOf(`HTTP ${status}`, error, retryAfter), status })
 
-/** What an error in an answer means, whose status is a success. */
+/** The fault of an error within an answer whose status is a success. */
 export const errorEventFault = (error: ServerError): Fault => {
   const { status } = error
   const kind = kindOf(status ?? impliedStatus(error), error)
@@ -80,7 +80,9 @@ const impliedStatus = ({ label, message }: ServerError): number => {
   return keyRefusal.test(label) || keyRefusal.test(message) ? 401 : 500
 }
 
-/** The meaning of an error by its status, and by its words where statuses are too coarse or where servers use others. */
+/**
+ * The kind of an error, by its status, and by its words where statuses are too coarse or servers use others.
+ */
 const kindOf = (status: number, { label, message }: ServerError) => {
   const text = `${label} ${message}`
   const unquoted = withoutQuotations(text)
@@ -105,14 +107,14 @@ const failureKind = (label: string, unquoted: string) => {
   return contentRefusal.test(label) ? ContentRefused : ServerFailed
 }
 
-/** What an error of the connection means, by whether the answer had begun. */
+/** The fault of a failed connection, before or during the answer. */
 export const transportFault = (error: unknown, answerBegun: boolean): Fault => {
   const { code, message, name } = describeError(error)
   // Messages of the system begin with what was tried, and name the code.
   const detail = code !== null && message.includes(code) ? message : `${code ?? name} ${message}`
   const said = Predicate.hasProperty(error, "serverMessage") ? error.serverMessage : null
   const details = { detail, ...(Predicate.isString(said) ? { serverMessage: Redacted.make(said) } : {}) }
-  // Such as a key that can't be sent as a header.
+  // The request itself is invalid, for example a key that can't be sent as a header.
   if (code === "UND_ERR_INVALID_ARG") return new Misconfigured(details)
   if (code === "UND_ERR_HEADERS_OVERFLOW" || isNotHttp(name, message)) return new AnswerMalformed(details)
   if (answerBegun) return new ConnectionLost(details)

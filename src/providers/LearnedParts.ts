@@ -4,7 +4,7 @@ import type { Dialect } from "./Dialect.ts"
 /** So long a model is asked without a part that its server refused; then it is asked in full again. */
 export const learnedSeconds = 600
 
-/** The parts of a dialect that the service adds by itself. The others come from clients, and are never learned. */
+/** The parts of a dialect that the service adds by itself. Parts that clients send are never learned. */
 const fields = {
   tools: "ownTools",
   token_parameter: "tokenParameter",
@@ -16,7 +16,7 @@ const fields = {
   reasoning_summary: "reasoningSummary"
 } as const satisfies Record<LearnedPart["part"], keyof Dialect>
 
-/** A dialect that was tried, and what the server said of the one before. */
+/** A dialect that was tried, and the server's complaint about the previous one. */
 export interface Tried {
   readonly dialect: Dialect
   readonly sentence: string
@@ -29,11 +29,14 @@ interface Learned {
   readonly untilSeconds: number
 }
 
-/** What the server of one model refused of the service's own part of requests. Times are monotonic, in seconds. */
+/**
+ * The parts that the service adds to requests and the server of one model refused. Times are monotonic, in
+ * seconds.
+ */
 export class LearnedParts {
   private learned: ReadonlyArray<Learned> = []
 
-  /** Takes over what led from the first dialect to the one that succeeded, and returns it. */
+  /** Learns the changes from the first dialect to the one that succeeded, and returns them. */
   learn(first: Dialect, tried: ReadonlyArray<Tried>, now: number): ReadonlyArray<LearnedPart> {
     const learned = tried.flatMap(({ dialect, sentence }, index) => {
       const before = tried[index - 1]?.dialect ?? first

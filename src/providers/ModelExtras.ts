@@ -2,12 +2,15 @@ import { Effect, type Redacted, Schema } from "effect"
 import { type ChatFamilyName, chatFamilyNames } from "./ChatFamilies.ts"
 import { ExtraHeaders, readExtraHeaders } from "./ExtraHeaders.ts"
 
-/** What a catalog file says of single models beside what the service knows of their servers. */
+/** Settings of single models in a catalog file, besides the known properties of their servers. */
 
 export interface ModelExtras {
   /** The family whose rules the model follows; null: as its server's. Only Chat Completions has them. */
   readonly family: ChatFamilyName | null
-  /** Whether its answers begin within their reasoning, without the opening tag; null: as its name suggests. */
+  /**
+   * True if the model's answers begin within their reasoning, without the opening tag; null: as its name
+   * suggests.
+   */
   readonly opensThinking: boolean | null
   /** Sent beside those of the server, or in place of them. */
   readonly headers: Readonly<Record<string, Redacted.Redacted>>
@@ -77,7 +80,7 @@ const ModelExtrasEntry = Schema.Struct(modelExtrasFields)
 
 export type ModelExtrasEntry = typeof ModelExtrasEntry.Type
 
-/** What the fields say, with the values of variables, and the problems of those. */
+/** The settings in the fields, with the values of variables, and the problems of both. */
 export const readModelExtras = Effect.fnUntraced(function* (given: ModelExtrasEntry, path: string) {
   const { headers, problems } = yield* readExtraHeaders(given.headers ?? {}, `${path}.headers`)
   const { body = {} } = given
@@ -94,7 +97,10 @@ export const readModelExtras = Effect.fnUntraced(function* (given: ModelExtrasEn
 export const withBody = (json: string, body: string | null): string =>
   body === null ? json : `${json.slice(0, -1)},${body.slice(1)}`
 
-/** Models whose templates open the reasoning in the prompt, so that only the closing tag comes, where their server doesn't read it. */
+/**
+ * Models whose templates open the reasoning in the prompt, so that only the closing tag comes unless their
+ * server removes it.
+ */
 const opening = /(^|[\W_])(qwq|deepseek-r1)($|[\W_])|[\W_]thinking($|[\W_])/i
 const denying = /\b(no|non|not|without)[\W_]?thinking|thinking[\W_](off|disabled|none)/i
 

@@ -4,22 +4,27 @@ import { LearnedParts } from "./LearnedParts.ts"
 /** After this time an outcome counts for half. */
 const failureHalfLifeSeconds = 60
 
-/** The same for the time to the first output, which changes less. */
+/** The half-life of the time to the first output, which changes less than failures. */
 const latencyHalfLifeSeconds = 120
 
-/** The average covers about so many of the latest requests. */
+/** The average covers about this many of the latest requests. */
 const latencySamplesMax = 20
 
-/** The share of failures covers about so many of the latest requests, so that a burst fades as fast as a few. */
+/**
+ * The share of failures covers about this many of the latest requests, so that a burst fades as fast as a few
+ * failures.
+ */
 const outcomesMax = 20
 
-/** With less left of one sample, the latency is unknown. */
+/** Below this weight of samples the latency is unknown. */
 const latencySamplesMin = 0.02
 
 /** Assumed successes, so that a single failure weighs little, and fades. */
 const assumedAnswers = 1
 
-/** Above this share of failures a model gets one request at a time, so that a hanging model delays no others. */
+/**
+ * Above this share of failures a model gets one request at a time, so that a hanging model delays no others.
+ */
 const trialShare = 0.2
 
 /** The longest cooldown that a server can ask for. */
@@ -37,7 +42,7 @@ export class ModelRecord {
   private awaited = 0
   readonly learned = new LearnedParts()
 
-  /** The first output came so long after the request. */
+  /** Records that the first output came this many seconds after the request. */
   began(seconds: number, now: number): void {
     const faded = fading(now - this.samplesSeconds, latencyHalfLifeSeconds)
     const kept = Math.min(this.samples * faded, latencySamplesMax - 1)
@@ -71,7 +76,10 @@ export class ModelRecord {
     this.awaited--
   }
 
-  /** Whether other models are asked first: it is rate limited, or it failed often and a request is already trying it. */
+  /**
+   * True if other models are preferred: the model is rate limited, or it failed often and a request is
+   * already trying it.
+   */
   isCoolingDown(now: number): boolean {
     return now < this.limitedUntil || (this.awaited > 0 && this.seen(now).failureShare > trialShare)
   }

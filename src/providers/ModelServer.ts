@@ -12,7 +12,7 @@ import { openAiResponses } from "./OpenAiResponses.ts"
 import type { Protocol } from "./Protocol.ts"
 import type { Endpoint } from "./Upstream.ts"
 
-/** Their names in a catalog file. */
+/** Names of protocols in a catalog file. */
 export const protocolNames = ["openai-chat", "openai-responses", "anthropic"] as const
 
 export type ProtocolName = (typeof protocolNames)[number]
@@ -24,7 +24,7 @@ export const protocols: Readonly<Record<ProtocolName, Protocol>> = {
 }
 
 export interface ModelServer {
-  /** Its id in the catalog. */
+  /** The provider's id in the catalog. */
   readonly provider: string
   readonly protocol: Protocol
   readonly baseUrl: URL
@@ -33,15 +33,18 @@ export interface ModelServer {
   readonly headers: Readonly<Record<string, Redacted.Redacted>>
   /** null: as its family has it. */
   readonly tokenParameter: TokenParameter | null
-  /** The family that the operator names; null: as the host tells. */
+  /** The family that the operator names; null: as the host implies. */
   readonly family: ChatFamilyName | null
-  /** Whether it is asked for encrypted reasoning and for summaries; null: as its host suggests. Only Responses has them. */
+  /**
+   * Asks the server for encrypted reasoning and for summaries; null: as its host suggests. Only Responses has
+   * them.
+   */
   readonly encryptedReasoning: boolean | null
   /** Requests at once; null: as the setting says. */
   readonly concurrentMax: number | null
-  /** What the catalog says of single models, by their ids. */
+  /** Settings of single models in the catalog, by their ids. */
   readonly models: ReadonlyMap<string, ModelExtras>
-  /** What asks the models in place of the service; null but for the protocol `ai-sdk`. */
+  /** The package that asks the models in place of the service; null except for the protocol `ai-sdk`. */
   readonly sdk: SdkPackage | null
 }
 
@@ -60,7 +63,10 @@ export const endpointOf = (server: ModelServer, path: string, modelId?: string):
   }
 })
 
-/** The endpoint with headers of one request. A header that it has already is a list, which goes on. */
+/**
+ * The endpoint with the headers of one request. The value of a header that the endpoint already has is
+ * appended to its list.
+ */
 export const withHeaders = (endpoint: Endpoint, headers: Readonly<Record<string, string>>): Endpoint => ({
   ...endpoint,
   headers: {
@@ -71,15 +77,15 @@ export const withHeaders = (endpoint: Endpoint, headers: Readonly<Record<string,
   }
 })
 
-/** Of what a model says besides text: it goes back only there. */
+/** The origin of reasoning and opaque values, which go back only to the same origin. */
 export const originOf = ({ baseUrl, protocol, sdk }: ModelServer, modelId: string): string =>
   `${protocol.name} ${sdk?.server ?? baseUrl.origin + baseUrl.pathname} ${modelId}`
 
-/** Whether the server wants back what the model thought as text, so that a client's word for it is better than nothing. */
+/** True if the server demands the reasoning as text, so that even a client's version is better than none. */
 export const demandsReasoning = ({ protocol }: ModelServer, { reasoning }: Dialect): boolean =>
   protocol === openAiChat && (reasoning === "always" || reasoning === "demanded")
 
-/** What no log and no message may have. */
+/** Values that must not appear in logs and messages. */
 export const secretsOf = ({ headers, key, models, sdk }: ModelServer): ReadonlyArray<Redacted.Redacted> => [
   ...(key === null ? [] : [key]),
   ...Object.values(headers),
@@ -94,12 +100,18 @@ export const bodyOf = (server: ModelServer, { id }: ModelSpec): string | null =>
 const familyOf = (server: ModelServer, { id }: ModelSpec): ChatFamilyName =>
   extrasOf(server, id)?.family ?? server.family ?? familyOfHost(server.baseUrl.hostname)
 
-/** Whether a model's answers begin within its reasoning. Servers of the known families read it themselves. */
+/**
+ * True if a model's answers begin within its reasoning. Servers of the known families remove the tags
+ * themselves.
+ */
 export const beginsThinking = (server: ModelServer, model: ModelSpec): boolean =>
   extrasOf(server, model.id)?.opensThinking ??
   (["generic", "vllm"].includes(familyOf(server, model)) && opensThinking(model.id))
 
-/** Unknown servers of the protocol may refuse what only OpenAI's own have, and so do models that don't think. */
+/**
+ * Unknown servers of the protocol may refuse fields that only OpenAI's own know. Models that don't think
+ * refuse them too.
+ */
 const asksReasoning = ({ baseUrl, encryptedReasoning, protocol }: ModelServer, { id }: ModelSpec): boolean =>
   protocol === openAiResponses &&
   (encryptedReasoning ?? (isOpenAi(baseUrl) || isAzure(baseUrl))) &&

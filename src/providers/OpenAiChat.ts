@@ -36,7 +36,7 @@ export const encodeChatRequest = (model: string, request: ModelRequest, dialect:
 
 const sentMessages = (request: ModelRequest, dialect: Dialect): ReadonlyArray<ModelMessage> => {
   const messages = withFormat(messagesFor(request, dialect), request, dialect.format)
-  // A text and the calls behind it may come from two turns, of which the first has what was thought.
+  // A text and the calls behind it may come from two turns, and the first has the reasoning.
   const whole = withDemandedReasoning(mergeSameRole(messages), dialect)
   return mergeSameRole(
     dialect.imagesBehindResults
@@ -45,7 +45,7 @@ const sentMessages = (request: ModelRequest, dialect: Dialect): ReadonlyArray<Mo
   )
 }
 
-/** The messages, and what has the model continue the last one. */
+/** The messages, and the field that makes the model continue the last one. */
 const encodeMessages = (messages: ReadonlyArray<ModelMessage>, dialect: Dialect): object => {
   const { lastMessage } = dialect
   const isContinued = lastMessage !== "sent" && lastMessage !== "followed" && endsWithAnswer(messages)
@@ -57,7 +57,10 @@ const encodeMessages = (messages: ReadonlyArray<ModelMessage>, dialect: Dialect)
     : { messages: encoded, continue_final_message: true, add_generation_prompt: false }
 }
 
-/** Strict servers and chat templates refuse a question behind tool results: such a round of calls is sent as text. */
+/**
+ * Sends a round of calls as text if a question follows its results: strict servers and chat templates refuse
+ * that order.
+ */
 const unansweredAsText = (messages: ReadonlyArray<ModelMessage>): ReadonlyArray<ModelMessage> => {
   const sent = [...messages]
   for (const [index, { role }] of messages.entries()) {

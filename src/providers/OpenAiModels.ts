@@ -1,10 +1,10 @@
 /**
- * The families of OpenAI's models, by the beginnings of their names; the first that fits counts. Sources: the capabilities of models
- * in `@ai-sdk/openai` 3.0.141, and what servers refused.
+ * The families of OpenAI's models, by the beginnings of their names; the first that fits counts. Sources: the
+ * capabilities of models in `@ai-sdk/openai` 3.0.141, and what servers refused.
  *
- * What the families refuse of a client's options is left to the server, which names it: the o series and gpt-5 refuse temperature,
- * top_p and penalties; gpt-5.1 to 5.6 take the first two with the effort `none`; gpt-6 refuses them with every effort, and
- * knows `none` only as gpt-6-sol, gpt-6-luna and gpt-6.1-terra.
+ * What the families refuse of a client's options is left to the server, which names it: the o series and
+ * gpt-5 refuse temperature, top_p and penalties; gpt-5.1 to 5.6 take the first two with the effort `none`;
+ * gpt-6 refuses them with every effort, and knows `none` only as gpt-6-sol, gpt-6-luna and gpt-6.1-terra.
  */
 const families: ReadonlyArray<{ readonly names: RegExp; readonly isReasoning: boolean }> = [
   { names: /^gpt-5-chat/, isReasoning: false },
@@ -15,7 +15,7 @@ const families: ReadonlyArray<{ readonly names: RegExp; readonly isReasoning: bo
 /** The name without the provider that gateways put before it, and without the mark of a fine-tuned model. */
 const familyName = (model: string): string => model.slice(model.lastIndexOf("/") + 1).replace(/^ft:/, "")
 
-/** Whether a model thinks before it answers; null for an unknown name, such as that of a deployment. */
+/** True if a model thinks before it answers; null for an unknown name, such as that of a deployment. */
 export const isReasoningModel = (model: string): boolean | null => {
   const name = familyName(model)
   return families.find(({ names }) => names.test(name))?.isReasoning ?? null

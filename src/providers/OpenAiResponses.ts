@@ -67,7 +67,10 @@ const includeIn = ({ options = {} }: ModelRequest, { encryptedReasoning }: Diale
   return include.length === 0 ? {} : { include }
 }
 
-/** Merges messages in a row of the same role, but for answers with reasoning: it stands directly before what it led to. */
+/**
+ * Merges consecutive messages of the same role, except answers with reasoning, which must directly precede
+ * their output.
+ */
 const mergeMessages = (messages: ReadonlyArray<ModelMessage>): ReadonlyArray<ModelMessage> => {
   const starts = messages.flatMap((message, index) =>
     index === 0 || (message.role === "assistant" && message.reasoning !== undefined) ? [index] : []
@@ -75,7 +78,10 @@ const mergeMessages = (messages: ReadonlyArray<ModelMessage>): ReadonlyArray<Mod
   return starts.flatMap((start, index) => mergeSameRole(messages.slice(start, starts[index + 1])))
 }
 
-/** The input items of a message: one for the text, and one for each call, each behind what was thought before it. */
+/**
+ * The input items of a message: one for the text, and one for each call, each behind the reasoning that led
+ * to it.
+ */
 const encodeMessage = (
   message: ModelMessage,
   dialect: Dialect,
@@ -122,20 +128,23 @@ const encodeContent = (text: string, images: ReadonlyArray<ModelImage>): unknown
         }))
       ]
 
-/** How servers refuse reasoning of earlier answers: the key may belong to another organization now, or the model be another one. */
+/**
+ * Refusals of earlier reasoning: the key may now belong to another organization, or the model may have
+ * changed.
+ */
 const refusesEarlier =
   /invalid_encrypted_content|encrypted content\b.*\b(verified|decrypted|parsed)|\binput\[\d+\]\.(phase|summary|encrypted)|provided without its required/is
 
-/** How servers refuse to encrypt what a model thinks. */
+/** Refusals to encrypt reasoning. */
 const refusesEncryption = /encrypted[_ ]content|\binclude\b/i
 
-/** How servers refuse a summary: OpenAI gives none to an organization that it has not verified. */
+/** Refusals of a summary. OpenAI gives none to an organization that it has not verified. */
 const refusesSummary = /reasoning[._ ]summar/i
 
-/** How models refuse tools whose input is a text: they are functions then. */
+/** Refusals of tools whose input is a text. The tools are sent as functions then. */
 const refusesCustom = /\bcustom\b.*\btools?\b|\btools?\b.*\bcustom\b|\bgrammar\b|\blark\b/is
 
-/** Leaves out what the service adds about reasoning, one part after the other. An effort is a client's, and stays. */
+/** Leaves out the reasoning fields that the service adds, one after the other. A client's effort stays. */
 const adaptResponses: Adapt = (dialect, complaint, request) => {
   // The complaint may be about `include`, which has what is encrypted as well.
   const bare = withoutLogprobs(dialect, complaint, request)
@@ -226,7 +235,7 @@ const decodeEnd = (response: unknown, status: unknown): AnswerChunk => {
 const decodeFinish = (response: Fields, status: unknown): FinishReason | AnswerChunk => {
   switch (status) {
     case "completed":
-      // Whether there are tool calls is known from the calls.
+      // The finish reason for tool calls is derived from the calls themselves.
       return "stop"
     case "incomplete": {
       const details = response["incomplete_details"]

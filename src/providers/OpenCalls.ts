@@ -19,20 +19,20 @@ interface OpenCall {
   rest: string
   isBegun: boolean
   isText: boolean
-  /** How often its arguments were read while it was open. */
+  /** The number of times that its arguments were parsed while it was open. */
   checks: number
-  /** What was thought before it, behind the text or the call before it. */
+  /** The reasoning before the call, behind the text or the previous call. */
   readonly reasoning: ReadonlyArray<Reasoning>
 }
 
 /** Puts the calls of one answer together from their fragments. */
 export class OpenCalls {
   private calls: Array<OpenCall> = []
-  /** How many of them are known to be complete: so many first ones. */
+  /** The number of first calls that are known to be complete. */
   private ended = 0
   /** The call of the last fragment. */
   private last: OpenCall | undefined = undefined
-  /** Of the opaque values. */
+  /** The origin of the opaque values. */
   private readonly origin: string
 
   constructor(origin: string) {
@@ -43,7 +43,10 @@ export class OpenCalls {
     return this.calls.length
   }
 
-  /** Adds a fragment; `takeThoughts` gives what was thought before a new call. The result is a problem, if there is one. */
+  /**
+   * Adds a fragment. `takeThoughts` gives the reasoning before a new call. Returns a description of the
+   * problem, or null.
+   */
   add(fragment: CallFragment, takeThoughts: () => ReadonlyArray<Reasoning>): string | null {
     const call = this.callOf(fragment, takeThoughts)
     this.last = call
@@ -59,8 +62,11 @@ export class OpenCalls {
   }
 
   /**
-   * What the last fragment adds to the arguments of its call, if they are sure to be an object, as nearly all are. The calls before
-   * it are complete: servers write one after the other, and the parts of one that is still open wait for its end.
+   * The text that the last fragment adds to the arguments of its call, if they are sure to be an object, as
+   * nearly all are.
+   *
+   * The calls before it are complete, because servers write one after the other. Parts of a later call wait
+   * until the earlier ones end.
    */
   takeText(): CallText | null {
     const call = this.calls[this.ended]
@@ -134,18 +140,19 @@ export class OpenCalls {
 
 const textMark = ({ isText }: OpenCall) => (isText ? ({ isText } as const) : {})
 
-/** How servers write the arguments of a call that has none. */
+/** Forms in which servers write the arguments of a call that has none. */
 const noArguments = /^\s*(null\s*)?$/
 
-/** Whether the arguments are an object, to which nothing can be added. Only a server that writes calls by turns needs several looks. */
+/** True if the arguments are a complete object. Only a server that interleaves calls needs several checks. */
 const isWhole = (call: OpenCall): boolean =>
   call.first === "{" && call.checks++ < checksMax && parseJson(call.arguments) !== undefined
 
 const isKept = (id: string): boolean => id !== "" && id.length <= callIdCharactersMax
 
 /**
- * Some servers give every call the same index, or none: a new id begins another call, as does a name without an index. Others give
- * each fragment an id of its own: one without a name goes on with its call.
+ * Decides if a fragment begins another call. Some servers give every call the same index, or none. There a
+ * new id begins another call, as does a name without an index. Others give each fragment its own id: a
+ * fragment without a name continues its call.
  */
 const beginsAnother = (known: OpenCall, { id, index, name }: CallFragment): boolean => {
   if (known.name !== "" && name === "") return false

@@ -3,8 +3,9 @@ import type { ModelRequest } from "../domain/ModelCall.ts"
 import type { Dialect } from "./Dialect.ts"
 
 /**
- * The key by which a server finds the cache of an earlier request, 43 characters; undefined where none is sent. It is a hash that
- * begins with random ids, so that it doesn't reveal whose request it is. OpenAI takes at most 64 characters.
+ * The key by which a server finds the cache of an earlier request, 43 characters; undefined if none is sent.
+ * The key is a hash of a text that begins with random ids, so it doesn't reveal whose request it is. OpenAI
+ * takes at most 64 characters.
  */
 export const promptCacheKey = (
   { cacheScope }: Pick<ModelRequest, "cacheScope">,
@@ -12,5 +13,5 @@ export const promptCacheKey = (
 ): string | undefined =>
   dialect.promptCacheKey && cacheScope !== undefined ? digestOf(cacheScope) : undefined
 
-/** A hash of 43 characters, which stands for a text and doesn't tell it. */
+/** A hash of 43 characters, which doesn't reveal the text. */
 export const digestOf = (text: string): string => hash("sha256", text, "base64url")

@@ -12,11 +12,14 @@ import { errorInList, type ServerError } from "./ServerError.ts"
 
 /** The wire format of a kind of model server: everything that differs between them. */
 export interface Protocol {
-  /** As catalog files name it. */
+  /** The name of the protocol in catalog files. */
   readonly name: string
-  /** Below the base URL. */
+  /** The path below the base URL. */
   readonly path: string
-  /** The headers beside the content type; the key is null where the server needs none, and some hosts take it in another header. */
+  /**
+   * The headers beside the content type. The key is null for a server without keys, and some hosts take it in
+   * another header.
+   */
   readonly headers: (key: string | null, baseUrl: URL) => Readonly<Record<string, string>>
   /** The headers that depend on the request, besides; absent if none does. */
   readonly headersOf?: (
@@ -27,18 +30,19 @@ export interface Protocol {
   /** The request body, as JSON. */
   readonly encode: (model: string, request: ModelRequest, dialect: Dialect) => string
   readonly adapt: Adapt
-  /** The first of the options that the format has no field for, by its name in requests; null if it has one for each. */
+  /** The name of the first option that the format has no field for; null if it has a field for each. */
   readonly lacks: (options: AnswerOptions) => string | null
   /**
-   * One decoder for each answer: what an event means may depend on those before it. `beginsThinking`: the opening tag of the
-   * reasoning stands in the prompt, and only the closing one comes. `logprobs`: as the request asks for them.
+   * Makes the decoder of one answer, because the meaning of an event may depend on earlier ones.
+   * `beginsThinking`: the prompt has the opening tag of the reasoning, so that only the closing one comes.
+   * `logprobs`: as the request asks for them.
    */
   readonly makeDecode: (beginsThinking?: boolean, logprobs?: AnswerOptions["logprobs"]) => Decode
 }
 
 /**
- * Adds the tools to the JSON of a request. Their own JSON is kept: it is most of a short request, and nearly all requests offer the same
- * ones.
+ * Adds the tools to the JSON of a request. The JSON of tools is cached: it is most of a short request, and
+ * nearly all requests offer the same ones.
  */
 export const makeWithTools = (encodeTool: (tool: ToolSpec) => object) => {
   const encoded = new WeakMap<ReadonlyArray<ToolSpec>, string>()
@@ -58,9 +62,9 @@ export interface CallFragment {
   readonly id: string
   readonly name: string
   readonly arguments: string
-  /** What only the server can read of the call, as JSON. */
+  /** The opaque fields of the call for its server, as JSON. */
   readonly data?: string
-  /** Whether the call is one of a tool that the server was offered as one with a text. */
+  /** True if the call uses a tool that was offered as one whose input is a text. */
   readonly isText?: true
 }
 
@@ -68,7 +72,7 @@ export interface CallFragment {
 export interface ThoughtBlock {
   /** All of its text; null for the pieces since the block before it. */
   readonly text: string | null
-  /** What goes back of it, as JSON that only the protocol reads; null if nothing. */
+  /** The opaque value that goes back, as JSON that only the protocol reads; null if there is none. */
   readonly data: string | null
 }
 
@@ -76,28 +80,28 @@ export interface ThoughtBlock {
 interface AnswerDelta {
   readonly type: "delta"
   readonly text: string
-  /** Whether the model produced anything, be it reasoning. */
+  /** True if the model produced anything, including reasoning. */
   readonly progress: boolean
   readonly fragments: ReadonlyArray<CallFragment>
   readonly finish: FinishReason | null
   readonly usage: ModelUsage | null
-  /** Of the text. */
+  /** The logprobs of the text. */
   readonly logprobs?: ReadonlyArray<TokenLogprob>
   /** Text by which the model refuses to answer, behind the other text. */
   readonly refusal?: string
-  /** A piece of what the model thinks. */
+  /** A piece of the reasoning. */
   readonly thought?: string
   /** Reasoning that ended before the text and the calls of this part. */
   readonly blocks?: ReadonlyArray<ThoughtBlock>
 }
 
 /**
- * The content of one event of a stream, or of one whole answer, in every protocol. A valid event of an unknown kind, such as a
- * ping, is `unknown`; one that contradicts the format is `malformed`.
+ * The content of one event of a stream, or of one whole answer, in every protocol. A valid event of an
+ * unknown kind, such as a ping, is `unknown`. An event that contradicts the format is `malformed`.
  */
 export type AnswerChunk =
   | AnswerDelta
-  /** Of a whole answer, what its items would be in a stream. */
+  /** The items of a whole answer, as the chunks that a stream would have. */
   | { readonly type: "chunks"; readonly chunks: ReadonlyArray<AnswerChunk> }
   | { readonly type: "usage"; readonly usage: ModelUsage | null }
   | { readonly type: "done" | "unknown" }
@@ -124,7 +128,7 @@ export const thinking: AnswerDelta = {
   usage: null
 }
 
-/** A piece of what the model thinks. */
+/** A piece of the reasoning. */
 export const thoughtDelta = (thought: unknown): AnswerChunk =>
   typeof thought === "string" ? { ...thinking, thought } : malformed("a piece of reasoning is no text")
 
@@ -143,7 +147,10 @@ export const decodeRefusalDelta = (refusal: unknown): AnswerChunk =>
 
 export const callDelta = (fragment: CallFragment): AnswerChunk => ({ ...thinking, fragments: [fragment] })
 
-/** Undefined for what is no JSON. Every token passes here: decoding by Schema would cost several times the rest of the delivery. */
+/**
+ * Undefined if the text is no JSON. Every token passes here: a Schema would cost several times the rest of
+ * the delivery.
+ */
 export const parseJson = (text: string): unknown => {
   try {
     // oxlint-disable-next-line no-restricted-properties -- every token passes here; a Schema costs several times the rest
@@ -163,7 +170,7 @@ export const parseEvent = (data: string): Fields | Extract<AnswerChunk, { readon
 const notJson = { type: "malformed", detail: "an event that is not JSON" } as const
 const noObject = { type: "malformed", detail: "an event that is no object" } as const
 
-/** Whether `parseEvent` failed. */
+/** True if `parseEvent` failed. */
 export const isUnreadable = (
   event: ReturnType<typeof parseEvent>
 ): event is Extract<AnswerChunk, { readonly type: "malformed" }> => event === notJson || event === noObject

@@ -5,16 +5,18 @@ import { makeCircuits } from "../runtime/Circuits.ts"
 import { monotonicSeconds } from "../runtime/Monotonic.ts"
 import { classify, type Fault } from "./Fault.ts"
 
-/** A circuit opens after so many counted failures in a row. */
+/** A circuit opens after this many counted failures in a row. */
 export const failuresMax = 5
 
 export const openSecondsMin = 5
 export const openSecondsMax = 60
 
-/** While other users send requests, at most so many failures in a row of one user count against a provider. */
+/**
+ * While other users send requests, at most this many failures in a row of one user count against a provider.
+ */
 export const failuresPerUserMax = 3
 
-/** A user is alone when no other user has sent a request for so long. */
+/** A user is alone when no other user has sent a request for this long. */
 export const aloneSeconds = 60
 
 /** While a probe runs, the retry delay of other requests. */
@@ -22,7 +24,7 @@ const probeSeconds = 1
 
 export type ProviderCircuits = CircuitBreaker.CircuitBreaker
 
-/** One circuit for each provider's id. Logs each that opens or closes. */
+/** One circuit for each provider's id. Logs when a circuit opens or closes. */
 export const makeProviderCircuits: Effect.Effect<ProviderCircuits, never, Scope.Scope> = Effect.gen(
   function* () {
     const circuits = yield* makeCircuits({ failuresMax, openSecondsMin, openSecondsMax })
@@ -41,7 +43,10 @@ export const makeProviderCircuits: Effect.Effect<ProviderCircuits, never, Scope.
   }
 )
 
-/** The circuit of one provider: while it is open, requests that have a fallback are rejected, but for one probe at a time. */
+/**
+ * The circuit of one provider. While it is open, requests that have a fallback are rejected, except one probe
+ * at a time.
+ */
 export class ProviderCircuit {
   private readonly provider: string
   private readonly circuits: ProviderCircuits
@@ -52,7 +57,7 @@ export class ProviderCircuit {
     this.circuits = circuits
   }
 
-  /** How long requests are rejected; 0 while the circuit is closed, and when a probe may run. */
+  /** Seconds for which requests are rejected; 0 while the circuit is closed, and when a probe may run. */
   readonly openSeconds: Effect.Effect<number> = Effect.suspend(() =>
     Effect.map(this.state, (state) => {
       if (state._tag === "Open") return Duration.toSeconds(state.retryAfter)
@@ -67,7 +72,10 @@ export class ProviderCircuit {
     this.failures.seen(user, now)
   }
 
-  /** Runs a request, and `rejected` in its place while the circuit is open. With no fallback, the request runs all the same. */
+  /**
+   * Runs a request, or `rejected` in its place while the circuit is open. A request without a fallback always
+   * runs.
+   */
   guard<A, R>(
     { hasFallback, user = "" }: CallOptions,
     request: Effect.Effect<A, Fault, R>,
@@ -101,8 +109,8 @@ export class ProviderCircuit {
 }
 
 /**
- * Decides which failures count against a provider. While the requests of other users succeed, it is the prompt that makes a
- * server fail, so one user alone never opens the circuit for others. Times are monotonic, in seconds.
+ * Decides which failures count against a provider. While requests of other users succeed, the prompt is the
+ * likely cause, so one user never opens the circuit for others. Times are monotonic, in seconds.
  */
 class CountedFailures {
   private last: { readonly user: string; readonly seconds: number } | null = null
@@ -124,7 +132,7 @@ class CountedFailures {
     this.failedLast = null
   }
 
-  /** Whether this failure of a user's request counts. */
+  /** Records a user's failure. True if it counts. */
   failed(user: string, now: number): boolean {
     const before = this.counts.get(user) ?? 0
     if (before >= failuresPerUserMax && !this.isAlone(user, now)) return false
@@ -135,7 +143,7 @@ class CountedFailures {
     return true
   }
 
-  /** Whether the next probe is left to other users, because the last failed request was this user's. */
+  /** True if the next probe is left to other users, because the last failed request was this user's. */
   othersProbe(user: string, now: number): boolean {
     return this.failedLast === user && !this.isAlone(user, now)
   }

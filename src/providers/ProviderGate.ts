@@ -7,7 +7,7 @@ import { CircuitOpen, classify, type Fault, PermitTimeout } from "./Fault.ts"
 import { ModelRecord } from "./ModelRecord.ts"
 import { ProviderCircuit, type ProviderCircuits } from "./ProviderCircuit.ts"
 
-/** How long the last answer or failure of a server says something about its health. */
+/** Seconds for which the last answer or failure of a server indicates its health. */
 const knownSeconds = 600
 
 /** Requests that wait for one server; more are refused, because a fallback answers sooner. */
@@ -22,7 +22,10 @@ export interface GateLimits {
   readonly queueSeconds: number
 }
 
-/** All requests to one model server: so many at once, users taking turns, and fallbacks first while it fails. */
+/**
+ * Admits all requests to one model server. A fixed number run at once, and users take turns. While the server
+ * fails, requests with a fallback go there first.
+ */
 export class ProviderGate {
   private readonly permits: FairPermits
   private readonly limits: GateLimits
@@ -74,7 +77,9 @@ export class ProviderGate {
     })
   )
 
-  /** Asks the server for the first output, or fails at once while the circuit is open and there is a fallback. */
+  /**
+   * Asks the server for the first output, or fails at once while the circuit is open and there is a fallback.
+   */
   guard<A, R>(options: CallOptions, ask: Effect.Effect<A, Fault, R>): Effect.Effect<A, Fault, R> {
     return this.circuit.guard(
       options,
@@ -100,7 +105,7 @@ export class ProviderGate {
     this.circuit.seen(user, now)
   }
 
-  /** Why the last request failed, if that was lately. */
+  /** The reason of the last failure; null if there was none lately. */
   private failure(now: number): string | null {
     const { atSeconds, text } = this.lastFailure ?? unfailed
     return now - atSeconds < knownSeconds ? text : null

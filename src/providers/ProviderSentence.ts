@@ -3,7 +3,7 @@ import type { ModelMessage } from "../domain/ModelCall.ts"
 
 const sentenceCharactersMax = 300
 
-/** What looks like a key, also one that a server has shortened by stars. */
+/** Texts that look like a key, including one that a server has shortened by stars. */
 const keys = new RegExp(
   [
     "\\bbearer\\s+\\S+|\\b(?:sk|pk|rk|gsk|xai|hf|key)[-_][\\w*.-]{8,}|\\bAIza[\\w*-]{10,}|\\beyJ[\\w.-]{20,}",
@@ -12,7 +12,9 @@ const keys = new RegExp(
   "gi"
 )
 
-/** The words of a server about a fault, for people: bounded, on one line, and without what is or looks like a key. */
+/**
+ * A server's words about a fault, for people: bounded, on one line, and without keys or what looks like one.
+ */
 export const sentenceOf = (
   fault: { readonly detail: string; readonly serverMessage?: Redacted.Redacted },
   secrets: ReadonlyArray<Redacted.Redacted>
@@ -26,11 +28,17 @@ export const sentenceOf = (
     : sentence
 }
 
-/** So many characters in a row that stand in a prompt too are taken for a quotation, wherever they begin in steps of that many. */
+/**
+ * A sequence of this many characters that is also in a prompt counts as a quotation. Sequences are checked at
+ * multiples of `quotedStep`.
+ */
 const quotedCharactersMin = 24
 const quotedStep = 8
 
-/** A message of at least so many characters that stands in the sentence as a whole, between other words, is quoted too. */
+/**
+ * A message of at least this many characters that stands in the sentence as a whole, between other words, is
+ * a quotation.
+ */
 const wholeCharactersMin = 4
 
 /** The sentence, unless it quotes the messages: logs and the pages of operators never show a prompt. */
@@ -66,7 +74,7 @@ const standsIn = (sentence: string, text: string): boolean => {
   )
 }
 
-/** Where llama.cpp and Ollama quote the answer. */
+/** The words before which llama.cpp and Ollama quote the answer. */
 const answerQuotation = /(failed to parse [^:]{0,60}:|\braw=).*/is
 
 /** The words of a server about a fault, for the log; null where it said nothing. */

@@ -12,9 +12,11 @@ import {
 } from "./Protocol.ts"
 import { decodeCount } from "./TokenCounts.ts"
 
-/** Calls and tools in the Responses protocol, which knows functions and, at OpenAI, tools whose input is a text. */
+/**
+ * Calls and tools in the Responses protocol, which has functions and, at OpenAI, tools whose input is a text.
+ */
 
-/** The names of the tools that are offered as such. */
+/** The names of the tools that are offered with a text as input. */
 export const customNames = ({ tools }: Pick<ModelRequest, "tools">, dialect: Dialect): ReadonlySet<string> =>
   new Set(dialect.customTools ? tools.flatMap(({ name, text }) => (text === undefined ? [] : [name])) : [])
 

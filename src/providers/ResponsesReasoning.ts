@@ -10,12 +10,15 @@ import {
   unknown
 } from "./Protocol.ts"
 
-/** What a model thinks in the Responses protocol: its items as blocks, and the items that go back. */
+/** Reasoning in the Responses protocol: its items as blocks, and the items that go back. */
 
 /** Stands between two parts of a summary, which are paragraphs with a heading each. */
 const partSeparator = "\n\n"
 
-/** A reasoning item, or null where it can't go back: its server stores nothing, so only the encrypted form says what was thought. */
+/**
+ * A reasoning item; null if it can't go back. The server stores nothing, so only an item with its encrypted
+ * form is useful.
+ */
 const sentItem = (item: Fields): object | null => {
   const { encrypted_content, summary, type } = item
   return type === "reasoning" && typeof encrypted_content === "string" && encrypted_content !== ""
@@ -55,8 +58,8 @@ export const makeReadReasoning = () => {
 }
 
 /**
- * Which part of an answer a message is, as a block before its text. Models that name the phase of a message write worse where it
- * doesn't come back with the message.
+ * The phase of a message, as a block before its text. Models that set the phase answer worse if it doesn't
+ * come back with the message.
  */
 export const phaseBlock = ({ phase }: Fields): AnswerChunk =>
   typeof phase === "string" ? thoughtBlock({ text: "", data: JSON.stringify({ phase }) }) : unknown
@@ -66,7 +69,7 @@ const dataOf = ({ opaque }: Reasoning): Fields => {
   return Predicate.isObject(data) ? data : {}
 }
 
-/** The items of what was thought before a message or a call. */
+/** The reasoning items before a message or a call. */
 export const reasoningItems = (reasoning: ReadonlyArray<Reasoning> = []): ReadonlyArray<object> =>
   reasoning.flatMap((one) => sentItem(dataOf(one)) ?? [])
 

@@ -31,8 +31,8 @@ export const toolCallsAsText = (message: ModelMessage): ModelMessage => {
 }
 
 /**
- * The messages of a request, with tool calls as text where no tools are offered: Anthropic rejects calls without the
- * definitions of tools, and so do gateways that translate other protocols for it.
+ * The messages of a request, with tool calls as text if no tools are offered. Anthropic rejects calls without
+ * the definitions of tools, and so do gateways that translate other protocols for it.
  */
 export const messagesFor = (
   request: Pick<ModelRequest, "messages" | "tools">,
@@ -47,7 +47,7 @@ type AssistantMessage = Extract<ModelMessage, { readonly role: "assistant" }>
 const saysNothing = ({ text, toolCalls }: AssistantMessage): boolean =>
   text.trim() === "" && toolCalls.length === 0
 
-/** Reasoning that stands alone goes before what the model said next, and is left out where that was nothing. */
+/** Moves reasoning without a message to the next answer, and drops it if no answer follows. */
 const withJoinedReasoning = (messages: ReadonlyArray<ModelMessage>): ReadonlyArray<ModelMessage> => {
   const joined: Array<ModelMessage> = []
   let alone: ReadonlyArray<Reasoning> = []
@@ -56,7 +56,7 @@ const withJoinedReasoning = (messages: ReadonlyArray<ModelMessage>): ReadonlyArr
       alone = []
       joined.push(message)
     } else if (saysNothing(message)) {
-      // Also without reasoning, where it was another model's.
+      // An empty answer is dropped, even if the reasoning of another model was removed from it before.
       alone = [...alone, ...(message.reasoning ?? [])]
     } else {
       joined.push(
@@ -69,8 +69,8 @@ const withJoinedReasoning = (messages: ReadonlyArray<ModelMessage>): ReadonlyArr
 }
 
 /**
- * The messages without what the model can't read: reasoning and opaque values of another origin than these. Nothing else decides what
- * of them reaches a server.
+ * The messages without reasoning and opaque values of another origin, which the model can't read. No other
+ * code filters them before they reach a server.
  */
 export const readableBy = (
   origin: string,
@@ -91,8 +91,9 @@ export const readableBy = (
 }
 
 /**
- * The messages with the ids that the server itself gave its calls, which some servers want back as they were. An id that the
- * server gave several calls stands for the first of them: a later call changes nothing of what was sent before.
+ * The messages with the ids that the server itself gave its calls, which some servers demand unchanged. An id
+ * that the server gave several calls is kept for the first only, so that a later call changes no earlier part
+ * of the prompt.
  */
 export const withServersIds = (messages: ReadonlyArray<ModelMessage>): ReadonlyArray<ModelMessage> => {
   const given = messages.flatMap((message) => (message.role === "assistant" ? message.toolCalls : []))
@@ -136,7 +137,10 @@ export const imagesOf = (message: ModelMessage): ReadonlyArray<ModelImage> =>
 
 const imagesBehind = "[The images in the results above, in their order.]"
 
-/** The messages with the images of results in a message of the user behind these, for protocols that take no images in results. */
+/**
+ * The messages with images of results in a user message behind the results, for protocols without images in
+ * results.
+ */
 export const withImagesBehind = (messages: ReadonlyArray<ModelMessage>): ReadonlyArray<ModelMessage> => {
   const sent: Array<ModelMessage> = []
   let images: ReadonlyArray<ModelImage> = []
@@ -158,12 +162,14 @@ export const withImagesBehind = (messages: ReadonlyArray<ModelMessage>): Readonl
   return sent
 }
 
-/** Whether a message can be merged into the one before it. Tool results must follow the message with the calls. */
+/**
+ * True if a message can be merged into the previous one. Tool results must follow the message with the calls.
+ */
 const isMergeable = (before: ModelMessage, message: ModelMessage): boolean =>
   before.role === message.role &&
   before.role !== "tool" &&
   (before.role !== "assistant" || before.toolCalls.length === 0) &&
-  // What was thought between two texts would lose its place.
+  // Reasoning between two texts would lose its place.
   (message.role !== "assistant" || message.reasoning === undefined || message.toolCalls.length > 0)
 
 /** Merges messages in a row of the same role, which the chat templates of some models reject. */
@@ -186,7 +192,7 @@ export const mergeSameRole = (messages: ReadonlyArray<ModelMessage>): ReadonlyAr
   })
 }
 
-/** What was thought before the calls of the last message stays before them. */
+/** Keeps the reasoning before the calls of the last message in its place. */
 const mergedAnswer = (
   all: ReadonlyArray<ModelMessage>,
   { reasoning: late = [], toolCalls }: AssistantMessage,

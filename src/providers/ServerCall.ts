@@ -2,12 +2,12 @@ import { Clock, Effect, Option, Random, Result, Scope, Stream, Tracer } from "ef
 import type { ModelFailure } from "../domain/Errors.ts"
 import type { ModelSpec } from "../domain/Model.ts"
 import {
-  alone,
   type CallOptions,
   type ModelPart,
   type ModelRequest,
   nothingSpent,
-  saidByClient
+  saidByClient,
+  withoutFallback
 } from "../domain/ModelCall.ts"
 import { monotonicSeconds } from "../runtime/Monotonic.ts"
 import { AnswerReader } from "./AnswerReader.ts"
@@ -43,7 +43,7 @@ import { readableBy, withServersIds } from "./SentMessages.ts"
 import { countPromptTokens, countTokens } from "./Tokenizer.ts"
 import type { Endpoint, Upstream } from "./Upstream.ts"
 
-/** How often a request is retried at most, and how long after the first attempt. */
+/** The maximum number of retries, and of seconds since the first attempt. */
 interface RetryBudget {
   readonly retriesMax: number
   readonly seconds: number
@@ -51,7 +51,7 @@ interface RetryBudget {
 
 const retriesMax = 4
 
-/** With a fallback, only a retry that comes at once is worth it. */
+/** The budget with a fallback: one immediate retry. */
 const fallbackBudget: RetryBudget = { retriesMax: 1, seconds: 0.5 }
 
 export const retryBudget = (seconds: number, hasFallback: boolean): RetryBudget =>
@@ -66,11 +66,14 @@ const badCallRetriesMax = 1
 const firstWaitSeconds = 0.25
 const waitSecondsMax = 8
 
-/** Up to this share is added to a wait that the server asked for, so that not all requests come back at once. */
+/**
+ * At most this share is added to a wait that the server asked for, so that requests don't all return at once.
+ */
 const askedWaitJitter = 0.1
 
 /**
- * How many seconds to wait before a retry; null where that isn't worth it, or wouldn't fit the budget. `chance` is between 0 and 1.
+ * Seconds to wait before a retry; null if a retry is pointless or would exceed the budget. `chance` is
+ * between 0 and 1.
  */
 export const retryWait = (
   fault: Fault,
@@ -85,13 +88,16 @@ export const retryWait = (
   return past.seconds + wait <= budget.seconds ? wait : null
 }
 
-/** With a fallback, a model that is known to be slow still gets so many times its usual time to the first output. */
+/**
+ * With a fallback, a model that is known to be slow gets up to this multiple of its usual time to the first
+ * output.
+ */
 const usualTimesMax = 3
 
 /** A request is sent at most so often without a wait: in another dialect, or over a fresh connection. */
 const attemptsMax = 4
 
-/** What the calls of one model share. */
+/** The state that all calls of one model share. */
 interface Line {
   readonly upstream: Upstream
   readonly server: ModelServer
@@ -108,8 +114,8 @@ interface Call extends Line {
 }
 
 /**
- * The way to call the models of a server. A fault before any output that may be temporary is retried for up to `retrySeconds`
- * after the first attempt; where a fallback is available, at most once and soon.
+ * Calls the models of a server. A temporary fault before any output is retried for up to `retrySeconds` after
+ * the first attempt. With a fallback there is at most one retry, soon.
  */
 export const makeServerCall = (
   upstream: Upstream,
@@ -119,7 +125,7 @@ export const makeServerCall = (
   return (model: ModelSpec) => {
     const endpoint = endpointOf(server, server.protocol.path, model.id)
     const line: Line = { ...limits, upstream, server, endpoint }
-    return (request: ModelRequest, options: CallOptions = alone): Stream.Stream<ModelPart, ModelFailure> =>
+    return (request: ModelRequest, options: CallOptions = withoutFallback): Stream.Stream<ModelPart, ModelFailure> =>
       Stream.unwrap(
         Effect.flatMap(monotonicSeconds, (calledSeconds) =>
           Effect.map(answer({ ...line, model, request, options, calledSeconds }), ({ pull }) =>
@@ -243,7 +249,10 @@ const send = (
     })
   })
 
-/** Whether a fallback is available can change while the request waits for its first output. */
+/**
+ * The timeouts of a call. The first is a function, because a fallback can become available or unavailable
+ * during the wait.
+ */
 const timeoutsOf = ({ gate, model, options, upstream }: Call, now: number): ExchangeOptions["timeouts"] => {
   const { fallbackSeconds, firstTokenSeconds, idleSeconds } = upstream.timeouts
   const usualSeconds = gate.recordOf(model.id).seen(now).firstOutputSeconds ?? 0
@@ -254,9 +263,12 @@ const timeoutsOf = ({ gate, model, options, upstream }: Call, now: number): Exch
   }
 }
 
-/** The endpoint, with the trace that the request belongs to. Source: W3C Trace Context, traceparent header. */
+/**
+ * The endpoint, with the trace that the request belongs to. Source: W3C Trace Context, traceparent header.
+ */
 const tracedEndpoint = ({ endpoint }: Call): Effect.Effect<Endpoint> =>
-  // Without a span, `Effect.currentParentSpan` makes an error: a tenth of the processor time of a short call.
+  // Without a span, `Effect.currentParentSpan` would create an error, which costs a tenth of the processor time
+  // of a short call.
   Effect.map(Effect.serviceOption(Tracer.ParentSpan), (span) => {
     if (Option.isNone(span) || !span.value.sampled) return endpoint
     const traceparent = `00-${span.value.traceId}-${span.value.spanId}-01`
@@ -268,7 +280,10 @@ const otherDialect = ({ request, server }: Call, fault: Fault, dialect: Dialect)
     ? server.protocol.adapt(dialect, textOf(fault), askedIn(request, dialect))
     : null
 
-/** Later requests for the model begin with the dialect that succeeded, unless the refusal may be due to what this client sent. */
+/**
+ * Makes later requests for the model begin with the dialect that succeeded. Skipped if the client's own
+ * fields may have caused the refusal.
+ */
 const learn = Effect.fnUntraced(function* (
   { gate, model, request, server }: Call,
   first: Dialect,
@@ -287,7 +302,10 @@ const learn = Effect.fnUntraced(function* (
   }
 })
 
-/** The fault, with what of the client's request it is about, or as one of what the service adds to a request. */
+/**
+ * The fault, with the client's parameter that it is about, or as a refusal of something that the service
+ * added.
+ */
 const blaming = (fault: Fault, request: ModelRequest, dialect: Dialect): Fault => {
   if (fault._tag !== "RequestRejected") return fault
   const text = textOf(fault)
@@ -297,7 +315,7 @@ const blaming = (fault: Fault, request: ModelRequest, dialect: Dialect): Fault =
   return givesOwnResults(request) ? new RoundRefused(fault) : fault
 }
 
-/** Whether the request gives back results of the service's own tools, in which a client has no part. */
+/** True if the request returns results of the service's own tools, which the client has no influence on. */
 const givesOwnResults = ({ followsOwnCalls, messages }: ModelRequest): boolean =>
   followsOwnCalls === true && messages.at(-1)?.role === "tool"
 
@@ -307,11 +325,11 @@ const recordFailure = Effect.fnUntraced(function* (call: Call, fault: Fault) {
   const record = call.gate.recordOf(call.model.id)
   call.gate.failed(fault, now)
   if (classify(fault).countsAgainstModel) record.failed(now)
-  // It may only be slow: the next request gives it more time.
+  // The server may only be slow. The next request gives it more time.
   if (fault._tag === "FirstTokenTimeout") record.began(now - call.calledSeconds, now)
 })
 
-/** `written`: what the server's words may quote beside the prompt. */
+/** `written`: the model's text, which the server's words may quote besides the prompt. */
 const failWith = (
   { model, request, server }: Call,
   fault: Fault,

@@ -3,7 +3,7 @@ import { Option, Predicate, Schema } from "effect"
 /** An error that the server reports: `label` is safe to log, `message` may quote the request. */
 export interface ServerError {
   readonly type: "error"
-  /** Its codes and types, and the field that it blames. */
+  /** The codes and types of the error, and the field that it names. */
   readonly label: string
   readonly message: string
   /** The HTTP status that the error itself states, such as that of a server behind a gateway. */
@@ -24,7 +24,9 @@ const listedMax = 8
 
 const nothing: ServerError = { type: "error", label: "", message: "" }
 
-/** An error in any of the forms that servers send: an object, a text, a list of one, or an object around one of these. */
+/**
+ * An error in any form that servers send: an object, a text, a list of one, or an object around one of these.
+ */
 export const decodeError = (error: unknown): ServerError => decodeAt(error, levelsMax)
 
 /** The error of a body whose status is an error. A body that isn't JSON is the message. */
@@ -99,7 +101,7 @@ const decodeFields = (error: Fields, levels: number): ServerError => {
   return {
     type: "error",
     label,
-    // Where a code is a sentence, it says what kind of error the message is about.
+    // A code that is a sentence states the kind of the error that the message is about.
     message: bounded(Predicate.isString(code) && code.includes(" ") ? `${code}: ${sentence}` : sentence),
     ...(stated === undefined ? {} : { status: stated }),
     ...(seconds === undefined ? {} : { retryAfterSeconds: seconds }),
@@ -118,7 +120,10 @@ const withCause = (error: ServerError, cause: ServerError): ServerError =>
         message: cause.message === "" ? error.message : cause.message
       }
 
-/** OpenRouter says "Provider returned error", and passes on here what the provider said: JSON, as a text or not, or plain words. */
+/**
+ * The provider's own error behind OpenRouter's "Provider returned error": JSON, as a text or not, or plain
+ * words.
+ */
 const causeIn = (metadata: unknown): unknown => {
   const raw = fieldOf(metadata, "raw")
   return Predicate.isString(raw) ? Option.getOrElse(decodeJson(raw), () => raw) : raw
@@ -137,7 +142,7 @@ const secondsOf = (duration: unknown): number | null =>
     ? Number(duration.slice(0, -1))
     : null
 
-/** The words of a message, which is a text, or what a validation found. */
+/** The words of a message, which is a text or the problems of a validation. */
 const sentenceIn = (message: unknown): string => {
   if (Predicate.isString(message)) return message
   const problems = problemsIn(message).map(problemText)
@@ -146,18 +151,24 @@ const sentenceIn = (message: unknown): string => {
 
 const sentenceOfField = (text: unknown): string => (Predicate.isString(text) ? text : "")
 
-/** What a validation found: a list, which may stand in a field of its own. Source: the errors of Pydantic. */
+/**
+ * The problems that a validation found: a list, which may stand in a field of its own. Source: the errors of
+ * Pydantic.
+ */
 const problemsIn = (message: unknown): ReadonlyArray<Fields> =>
   objectsIn(Predicate.isObject(message) ? message["detail"] : message)
 
-/** The field that a problem is about, and the words for it; never the value, which is a part of the prompt. */
+/**
+ * The field that a problem is about, and the words for it. Never includes the value, which is a part of the
+ * prompt.
+ */
 const problemText = ({ loc, msg, type }: Fields): string => {
   const path = (Array.isArray(loc) ? loc : []).filter((name) => name !== "body").join(".")
   const said = [path, sentenceOfField(msg)].filter((part) => part !== "").join(": ")
   return Predicate.isString(type) ? `${said} (${type})` : said
 }
 
-/** Gateways quote the body of the server behind them, alone or behind the name of an exception. Its words stand in place of it. */
+/** Replaces a gateway's message by the error that it quotes, alone or behind the name of an exception. */
 const unwrapped = (message: string, levels: number): string => {
   const from = message.indexOf("{")
   const to = message.lastIndexOf("}") + 1

@@ -21,26 +21,28 @@ const beginningAtEnd = (text: string, tag: string): number => {
   return 0
 }
 
-/** Whether the tag may still come, behind the white space. */
+/** True if the tag may still come, behind the white space. */
 const mayOpen = (start: string, whole: string): boolean =>
   opening.startsWith(start) && whole.length <= blanksMax
 
 /**
- * Splits the pieces of one answer. A tag may be cut anywhere, and an answer that doesn't begin with one passes unchanged. Reasoning
- * that is never closed is all there is. Where the answer begins within its reasoning, the opening tag may be absent; if the model then
- * ends without a closing one, it didn't think, and what passed as its reasoning is its answer as well.
+ * Separates reasoning from text in the pieces of one answer. A tag may be cut anywhere, and an answer that
+ * doesn't begin with one passes unchanged. An answer whose reasoning is never closed is reasoning only.
+ *
+ * The opening tag may be absent where answers begin within their reasoning. If the model then ends without a
+ * closing tag, it didn't think, and the assumed reasoning is its answer as well.
  */
 export class ThinkTags {
   private state: "beginning" | "assumed" | "thinking" | "closed" | "text"
   private held = ""
-  /** What passed as reasoning without an opening tag. */
+  /** The text that was treated as reasoning without an opening tag. */
   private assumed = ""
 
   constructor(beginsThinking = false) {
     this.state = beginsThinking ? "assumed" : "beginning"
   }
 
-  /** Whether the reasoning is between tags, and hasn't ended. */
+  /** True while the reasoning has not ended. */
   get isThinking(): boolean {
     return this.state === "thinking" || this.state === "assumed"
   }
@@ -50,7 +52,7 @@ export class ThinkTags {
     if (this.state === "assumed" && this.assumed === "") this.state = "beginning"
   }
 
-  /** Whether all that follows is text. */
+  /** True if all that follows is text. */
   get areOver(): boolean {
     return this.state === "text"
   }
@@ -71,12 +73,15 @@ export class ThinkTags {
     }
   }
 
-  /** What was held back, where the answer ends or its calls begin; `isWhole` if the text is all that the model had to say. */
+  /**
+   * The withheld text, when the answer ends or its calls begin. `isWhole`: the model wrote nothing besides
+   * text.
+   */
   end(isWhole: boolean): Split {
     const { assumed, held, isThinking, state } = this
     this.held = ""
     if (state === "assumed") {
-      // What comes behind calls or a refusal is what it is.
+      // Text behind calls or a refusal is never reasoning.
       this.state = "text"
       this.assumed = ""
       return isWhole ? { thought: held, text: assumed + held } : { thought: held, text: "" }
@@ -84,7 +89,7 @@ export class ThinkTags {
     return isThinking ? { thought: held, text: "" } : { thought: "", text: held }
   }
 
-  /** As with an opening tag, which may come all the same. */
+  /** Treats the text as reasoning without an opening tag. The tag may still come. */
   private assume(whole: string): Split {
     const opened = this.assumed === "" ? this.opened(whole) : null
     if (opened !== null) return opened
@@ -93,7 +98,7 @@ export class ThinkTags {
     return split
   }
 
-  /** What the beginning of an answer is where a tag opens there, or may still open; null where none does. */
+  /** Splits the beginning of an answer if a tag opens there or may still open; null if none does. */
   private opened(whole: string): Split | null {
     const start = whole.trimStart()
     if (start.startsWith(opening)) {

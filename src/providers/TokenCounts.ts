@@ -9,7 +9,10 @@ export const decodeCount = (count: unknown): number | null =>
 export const decodeDetail = (details: unknown, name: string): number =>
   (Predicate.isObject(details) ? decodeCount(details[name]) : null) ?? 0
 
-/** The objects within a usage that have details, and the names of the counts, there or in the usage itself. */
+/**
+ * The details objects within a usage, and the names of their counts, which may also stand in the usage
+ * itself.
+ */
 const details = {
   input: ["prompt_tokens_details", "prompt_token_details", "input_tokens_details"],
   output: ["completion_tokens_details", "output_tokens_details"]
@@ -34,8 +37,8 @@ const countBy = (usage: Fields, side: keyof typeof details, names: ReadonlyArray
   )
 
 /**
- * The usage in the names of OpenAI's interfaces; null where the counts are absent or unusable, which are estimated then. Some servers
- * leave what a model thinks out of the output, or the tokens of a cache out of the input, and count them in the total only.
+ * The usage in the names of OpenAI's interfaces; null if counts are absent or unusable, so that they are
+ * estimated. Some servers count reasoning or cached tokens in the total only, and not as output or input.
  */
 export const decodeOpenAiUsage = (
   usage: unknown,

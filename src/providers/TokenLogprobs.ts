@@ -3,13 +3,13 @@ import type { TokenLikelihood, TokenLogprob } from "../domain/ModelCall.ts"
 import { storable } from "../domain/storable.ts"
 import type { AnswerChunk } from "./Protocol.ts"
 
-/** Tokens of one answer, with the likely ones beside each: about 200 bytes for each of them. The text behind them has no logprobs. */
+/** Tokens of one answer with logprobs, about 200 bytes each. Text behind them has no logprobs. */
 const tokensMax = 100_000
 
 const none: ReadonlyArray<never> = []
 const utf8 = new TextEncoder()
 
-/** null for what isn't well-formed. */
+/** null for a value that isn't well-formed. */
 const likelihoodOf = (given: unknown): TokenLikelihood | null => {
   if (!Predicate.isObject(given)) return null
   const { bytes, logprob, token } = given
@@ -23,7 +23,9 @@ const likelihoodOf = (given: unknown): TokenLikelihood | null => {
 
 const listOf = (given: unknown): ReadonlyArray<unknown> => (Array.isArray(given) ? given : none)
 
-/** The chosen token, with at most `topMax` of the likely ones. Some servers send more than they are asked for. */
+/**
+ * The chosen token, with at most `topMax` of the likely ones. Some servers send more than they are asked for.
+ */
 const logprobOf = (given: unknown, topMax: number): TokenLogprob | null => {
   const chosen = likelihoodOf(given)
   if (chosen === null || !Predicate.isObject(given)) return null
@@ -34,7 +36,7 @@ const logprobOf = (given: unknown, topMax: number): TokenLogprob | null => {
 /** Reads the logprobs of one answer, and puts them beside the text that their tokens write. */
 export class TokenLogprobs {
   private readonly topMax: number
-  /** Of tokens that have written nothing yet: several may make up one character. */
+  /** Logprobs of tokens that have written nothing yet: several tokens may make up one character. */
   private held: Array<TokenLogprob> = []
   private tokens = 0
 

@@ -9,8 +9,8 @@ const countedCharactersMax = 64 * 1024
 const pieceCharactersMax = 4 * 1024
 
 /**
- * The tokenizer takes quadratic time for a long run of letters, blanks or signs, as in Japanese text or a line of dashes.
- * Such a run is counted in pieces of this size, which adds up to one token for each.
+ * The tokenizer takes quadratic time for a long run of letters, blanks or signs, as in Japanese text or a
+ * line of dashes. Such a run is counted in pieces of this size, which adds up to one token for each.
  */
 const runCharactersMax = 256
 
@@ -46,7 +46,10 @@ const endOfPiece = (text: string, at: number, countedMax: number): number => {
 /** A letter or a digit, and a character that is never in the same token. */
 const wordEnd = /^[\p{L}\p{N}][^\p{L}\p{M}\p{N}\p{Cs}']$/u
 
-/** The last end of a word between `from` and `to`, where a cut does not change the number of tokens; undefined if none. */
+/**
+ * The last end of a word between `from` and `to`, where a cut does not change the number of tokens. Undefined
+ * if none.
+ */
 export const lastWordEnd = (text: string, from: number, to: number): number | undefined => {
   for (let end = Math.min(to, text.length - 1); end > from; end--) {
     if (wordEnd.test(text.slice(end - 1, end + 1))) return end
@@ -67,7 +70,9 @@ const countPiece = (piece: string, tokenizer: Tokenizer): number => {
 
 export type Prompt = Pick<ModelRequest, "messages" | "tools">
 
-/** The approximate tokens of a prompt: each provider has its own way to put messages and tools into one text. */
+/**
+ * The approximate tokens of a prompt. Each provider has its own way to put messages and tools into one text.
+ */
 export const countPromptTokens = ({ messages, tools }: Prompt): Effect.Effect<number> => {
   const offered = tools.length === 0 ? [] : [JSON.stringify(tools)]
   return Effect.map(countTokens([...offered, ...messages.map(textOf)].join("\n")), (tokens) =>

@@ -21,7 +21,7 @@ export interface Endpoint {
 
 interface AnswerTimeouts {
   readonly firstTokenSeconds: number
-  /** In place of `firstTokenSeconds` while a fallback is available. */
+  /** Replaces `firstTokenSeconds` while a fallback is available. */
   readonly fallbackSeconds: number
   readonly idleSeconds: number
 }
@@ -32,15 +32,15 @@ export type Send = (to: Endpoint, body: string, exchange: Exchange) => void
 /** The connections to the model servers, without a limit on their number: each stream has its own. */
 export interface Upstream {
   readonly timeouts: AnswerTimeouts
-  /** Sends the body by HTTP, or in the way that a package of the AI SDK does, and watches the timeouts of the exchange. */
+  /** Sends the body by HTTP, or by a package of the AI SDK, and watches the timeouts of the exchange. */
   readonly post: (to: Endpoint, body: string, exchange: Exchange, send?: Send) => void
   /** A small JSON document by GET, or by POST where there is a body. */
   readonly ask: (from: Endpoint, body?: string) => Effect.Effect<string, Fault>
 }
 
 /**
- * Keeps the pool until the scope closes. HTTP/1.1 only: with a connection for each stream, backpressure on one stream does not
- * affect others.
+ * Keeps the pool until the scope closes. Uses HTTP/1.1 only: with a connection per stream, backpressure on
+ * one stream does not affect others.
  */
 export const makeUpstream = Effect.fnUntraced(function* (
   settings: AnswerTimeouts & { readonly connectSeconds: number }
@@ -55,7 +55,7 @@ export const makeUpstream = Effect.fnUntraced(function* (
           pipelining: 1,
           connect: { timeout: settings.connectSeconds * 1000 },
           keepAliveTimeout: keepAliveSeconds * 1000,
-          // The sweep below checks the timeouts, and tells output from comments.
+          // The sweep below checks the timeouts, and distinguishes output from comments.
           headersTimeout: 0,
           bodyTimeout: 0
         })

@@ -64,7 +64,7 @@ const thatCall = (
 }
 
 /** The candidates whose servers can be asked to answer so. */
-const thatHonor = (
+const supportingOptions = (
   candidates: Arr.NonEmptyReadonlyArray<Candidate>,
   options: AnswerOptions
 ): Effect.Effect<Arr.NonEmptyReadonlyArray<Candidate>, InvalidRequest> => {
@@ -122,11 +122,14 @@ export type { Attempt } from "./generation/Attempt.ts"
 /** At most this share of the best model's window goes to passages of a project's files. */
 const passagesShareMax = 0.25
 
-/** Shares to send of a prompt that a server found too long, and of the context it states. It counts differently. */
+/**
+ * The shares to send of a prompt that a server found too long, and of the context size that it stated. The
+ * server counts tokens differently.
+ */
 const tooLongShare = 0.5
 const statedShare = 0.75
 
-/** The ways to answer, and what their prompts contain. */
+/** The attempts to answer, and the content of their prompts. */
 interface PreparedAttempts {
   /** Best first. */
   readonly attempts: Arr.NonEmptyReadonlyArray<Attempt>
@@ -141,7 +144,7 @@ interface PreparedAttempts {
   readonly items: ReadonlyArray<InputItem>
 }
 
-/** What the prompts of a request are made from. */
+/** The parts of a request from which its prompts are made. */
 interface AttemptsRequest {
   readonly userId: UserId
   readonly parts: Omit<PromptParts, "history" | "files" | "knowledge">
@@ -155,7 +158,7 @@ interface AttemptsRequest {
   readonly permissions: Permissions
   readonly demands: Demands
   readonly cacheScope: string
-  /** Whether the model must be able to call what it is offered. */
+  /** True if only models that can call tools may answer. */
   readonly mustCall: boolean
 }
 
@@ -220,7 +223,7 @@ export class Attempts extends Context.Service<
           difficulty: difficultyOf(asked).score
         }
         const routed = yield* route(need, permissions).pipe(
-          Effect.flatMap((all) => thatHonor(all, demands.answer ?? {})),
+          Effect.flatMap((all) => supportingOptions(all, demands.answer ?? {})),
           Effect.flatMap((all) => (request.mustCall ? thatCall(all) : Effect.succeed(all)))
         )
         const search = request.search && withinWindow(request.search, routed[0].model.contextWindow)
@@ -230,7 +233,7 @@ export class Attempts extends Context.Service<
         // Texts are read once it is known how much of them any of the models has room for.
         const files = yield* attachedFiles.read(userId, request.files, most(candidates, least.fileTokensMax))
         const read = { ...unread, files }
-        // What is the same is not counted again.
+        // An unchanged prompt is not counted again.
         const current = request.files.size === 0 ? least : makeAssembly(read)
         const { historyTokensMax } = current
         const stored =
@@ -258,7 +261,8 @@ export class Attempts extends Context.Service<
         const common = { options: demands.answer ?? {}, cacheScope }
         const attempts = yield* attemptsOf(candidates, userId, { parts: all, assembly, search, common })
         const usable = demands.wholeHistory === true ? yield* withAllTurns(attempts, turn, history) : attempts
-        // A model that can read the whole conversation comes before a better one that can't; the sort is stable.
+        // A model that can read the whole conversation precedes a better model that can't. The sort is
+        // stable.
         const order = earlierImages.length === 0 ? fewestDropped : Order.combine(fewestDropped, seeingFirst)
         return { attempts: Arr.sort(usable, order), search, history, files, images, items }
       })
@@ -268,7 +272,7 @@ export class Attempts extends Context.Service<
   )
 }
 
-/** What the requests to all models have in common. */
+/** The fields that the requests to all models have in common. */
 type CommonFields = Pick<ModelRequest, "options" | "cacheScope">
 
 /** The most room that any of the candidates has. */
@@ -309,7 +313,7 @@ const attemptsOf = Effect.fnUntraced(function* (
   return Arr.isArrayNonEmpty(attempts) ? attempts : yield* tooLong(assembly.leastTokens, candidates)
 })
 
-/** Where earlier turns have images, models that see them come before others. */
+/** If earlier turns have images, models that see images precede others. */
 const seeingFirst = Order.mapInput(Order.Number, ({ model }: Attempt) => (model.vision === true ? 0 : 1))
 
 const fewestDropped = Order.mapInput(Order.Number, ({ droppedTurns }: Attempt) => droppedTurns)

@@ -17,7 +17,7 @@ import { turnTokens } from "./prompt/PromptAssembly.ts"
 import { RequestMedia } from "./prompt/RequestMedia.ts"
 import { nextItemId, type RequestEntry } from "./prompt/ResponseRequest.ts"
 
-/** Why items can't be added. */
+/** The reasons why items can't be added. */
 type ItemsRefused =
   | InvalidRequest
   | Errors.FileNotFound
@@ -29,7 +29,7 @@ type ItemsRefused =
   | Denial
   | Errors.DatabaseUnavailable
 
-/** Adds items to conversations without an answer: what a client knows of them already. */
+/** Adds items to conversations without asking a model for an answer. */
 export class ConversationItems extends Context.Service<
   ConversationItems,
   {
@@ -118,7 +118,7 @@ export class ConversationItems extends Context.Service<
   ).pipe(Layer.provide([AttachedFiles.layer, RequestMedia.layer]))
 }
 
-/** Reads items as the input of a request, and finds what they name. */
+/** Reads items as the input of a request, and finds the files and items they refer to. */
 const makeReadItems = Effect.gen(function* () {
   const attachedFiles = yield* AttachedFiles
   const media = yield* RequestMedia

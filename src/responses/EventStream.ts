@@ -11,10 +11,10 @@ import type { Generation } from "./generation/Generation.ts"
 import type { GenerationError, GenerationPart } from "./generation/Round.ts"
 import type { Search } from "./prompt/Citations.ts"
 
-/** Why a stream that has begun fails: the terminal `error` event. */
+/** The reasons why a stream that has begun fails, which become the terminal `error` event. */
 export type GenerationFailure = GenerationError | TurnLeaseLost | DatabaseUnavailable
 
-/** The events between two pulls: what has been translated, and what is to be emitted before more is pulled. */
+/** The state between two pulls: the events translated so far, and the events to emit before the next pull. */
 type Position =
   | { readonly at: "opening"; readonly state: EventsState; readonly opening: ReadonlyArray<EventBody> }
   | { readonly at: "waiting" | "writing"; readonly state: EventsState }
@@ -32,7 +32,7 @@ export const eventsOf = ({
 }: {
   readonly start: ResponseStart
   readonly generation: Generation
-  /** Whether what the model thinks is shown: not where it is off. */
+  /** The setting of reasoning. `off` leaves it out of the events. */
   readonly reasoning: AppConfig["Service"]["models"]["reasoning"]
   /** null if no project was searched. */
   readonly search: Search | null
@@ -82,13 +82,16 @@ const completed = Effect.fnUntraced(function* (
   const event = Events.complete(state, yield* Clock.currentTimeMillis)
   yield* store(event.response).pipe(
     Effect.andThen(noteOutcome(meter, "completed")),
-    // A client that disconnects at this moment leaves a stored turn, and a record that says so.
+    // If a client disconnects at this moment, the turn is stored, and the usage record has the same outcome.
     Effect.uninterruptible
   )
   return event
 })
 
-/** The response of a whole stream, for delivery as JSON. A stream without its terminal event is a defect of ours. */
+/**
+ * The response of a whole stream, for delivery as JSON. A stream without a terminal event is a defect of the
+ * service.
+ */
 export const collect = <E, R>(events: Stream.Stream<EventBody, E, R>): Effect.Effect<ResponseObject, E, R> =>
   Effect.flatMap(Stream.runLast(events), (last) =>
     Option.isSome(last) && last.value.type === "response.completed"

@@ -7,11 +7,11 @@ import { type RunTool } from "./generation/ToolCalls.ts"
 import type { Demands } from "./prompt/ResponseRequest.ts"
 import { makeToolOffers, type ToolOffer, toolOffer } from "./prompt/ToolOffers.ts"
 
-/** What the models are offered for one request, and what becomes of their calls. */
+/** The tools that models are offered for one request, and the rules for their calls. */
 interface Offer {
   readonly tools: ToolOffer
   readonly rules: CallRules
-  /** Whether only a model that can call tools may answer: what the client itself asks for can't be left out silently. */
+  /** True if only a model that can call tools may answer, because the client itself asks for tools. */
   readonly mustCall: boolean
   readonly run: (run: Toolkit["Service"]["run"]) => RunTool
 }
@@ -22,7 +22,7 @@ const refused = (problem: string) =>
 const isForced = (choice: ToolChoice | undefined): boolean =>
   choice === "required" || Predicate.isObject(choice)
 
-/** Those of the service's own tools that a request may use. */
+/** The service's own tools that a request may use. */
 const ownTools = (offered: ToolOffer, demands: Demands, functions: ReadonlySet<string>): ToolOffer => {
   const { maxToolCalls, ownTools: wanted } = demands
   if (functions.size === 0 && wanted === undefined && maxToolCalls !== 0) return offered
@@ -31,7 +31,7 @@ const ownTools = (offered: ToolOffer, demands: Demands, functions: ReadonlySet<s
   return toolOffer(maxToolCalls === 0 ? [] : offered.specs.filter(isOffered))
 }
 
-/** Offers each request the permitted ones of the installed tools, as far as it wants them, and the client's functions. */
+/** Offers each request the installed tools that are permitted and wanted, and the client's functions. */
 export const makeOffers = (installed: ReadonlyArray<ToolSpec>) => {
   const toolsOf = makeToolOffers(installed)
 

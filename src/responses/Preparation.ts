@@ -24,17 +24,20 @@ import {
 } from "./prompt/IncomingInput.ts"
 import { ProjectKnowledge } from "./prompt/ProjectKnowledge.ts"
 import { filesOf } from "./prompt/PromptMessages.ts"
-import { namingDocument, RequestMedia } from "./prompt/RequestMedia.ts"
+import { nameLongDocument, RequestMedia } from "./prompt/RequestMedia.ts"
 import { nextItemId, type Demands, type ResponseRequest } from "./prompt/ResponseRequest.ts"
 import { cacheScopeOf, instructionsOf, keptInstructions, RequestTurn } from "./RequestTurn.ts"
 
-/** What a request must have for a model to answer. */
+/** The steps up to the first call of a model, and the conditions that a request must meet. */
 
 const isEmpty = (item: InputItem): boolean =>
   item.type === "reasoning" ||
   (item.type === "message" && item.content.every((part) => "text" in part && part.text === ""))
 
-/** Fails without a message of the user, unless results of the client's functions are answered. Source: specification of `/v1`. */
+/**
+ * Fails without a user message, unless results of the client's functions are answered. Source: specification
+ * of `/v1`.
+ */
 const demandQuestion = ({ entries, results }: IncomingInput): Effect.Effect<void, InvalidRequest> =>
   results.length > 0 ||
   entries.some(
@@ -47,7 +50,7 @@ const demandQuestion = ({ entries, results }: IncomingInput): Effect.Effect<void
     ? Effect.void
     : Effect.fail(new InvalidRequest({ param: "input", message: "`input` holds no message of the user." }))
 
-/** Fails where a model would get nothing at all: no instructions, no earlier turn, and no item with content. */
+/** Fails if a model would get nothing at all: no instructions, no earlier turn, and no item with content. */
 const demandContent = (
   { systemMessage, turnCount }: ConversationState,
   instructions: ReadonlyArray<string | null>,
@@ -62,7 +65,7 @@ const demandContent = (
         })
       )
 
-/** What of a request asks for a search of files. */
+/** The fields of a request that ask for a search of files. */
 type Asking = Pick<ResponseRequest, "project_id">
 
 /** The field by which a request asks for a search of files; null where it asks for none. */
@@ -84,7 +87,10 @@ const makeSearchedProjects = Effect.map(Policy, (policy) => {
   })
 })
 
-/** Everything that precedes the first call of a model: what is asked, by whom, of which models, and in which words. */
+/**
+ * Everything that precedes the first call of a model: input, files, conversation, permissions, models and
+ * prompts.
+ */
 export const makePreparation = Effect.gen(function* () {
   const attachedFiles = yield* AttachedFiles
   const attempts = yield* Attempts
@@ -101,7 +107,7 @@ export const makePreparation = Effect.gen(function* () {
   const referredTo = (userId: UserId, { entries }: IncomingInput) =>
     resolveReferences(entries, (ids) => conversations.items(userId, ids), nextItemId)
 
-  /** What the history lacks, and the earlier calls that its results answer. */
+  /** The items that the history lacks, and the earlier calls that the request's results answer. */
   const itemsAfter = Effect.fnUntraced(function* (
     turn: ConversationState,
     given: ReadonlyArray<GivenItem>,
@@ -128,7 +134,8 @@ export const makePreparation = Effect.gen(function* () {
     const memberships = yield* searchedProjects(userId, request, demands)
 
     const given = yield* referredTo(userId, input)
-    // Whether a reference brings a file is known only now; a missing item or project is reported first.
+    // References are resolved only now, so that files they bring can be checked. A missing item or project is
+    // reported first.
     yield* demand(permissions, { files: paramOfFile(given) })
     const files = yield* attachedFiles.find(userId, input.files, given)
     const opened = yield* requestTurn.open(request, userId, demands)
@@ -157,7 +164,7 @@ export const makePreparation = Effect.gen(function* () {
         cacheScope: cacheScopeOf(request, demands, userId, turn, [systemMessage, ...directions]),
         mustCall: offer.mustCall
       })
-      .pipe(namingDocument(longDocument))
+      .pipe(nameLongDocument(longDocument))
     return { asked, offer, onOutput, opened, parts, prepared }
   })
 })
@@ -194,8 +201,8 @@ const answering = (conversationId: ConversationId) =>
   })
 
 /**
- * The system message that the conversation keeps, and the one of this response: the instructions of a request hold in the place of
- * what the conversation keeps. Only a new conversation without a system message keeps them.
+ * The system message that the conversation keeps, and that of this response. The instructions of a request
+ * replace the kept ones for its response. Only a new conversation without a system message keeps them.
  */
 const instructionsFor = (
   request: ResponseRequest,

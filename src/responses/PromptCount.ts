@@ -14,11 +14,13 @@ import { RequestMedia } from "./prompt/RequestMedia.ts"
 import { nextItemId, type Demands, type ResponseRequest } from "./prompt/ResponseRequest.ts"
 import type { RequestFailure } from "./Responses.ts"
 
-/** What a request that stands for itself would cost. */
+/** Counts the prompt tokens of a request that continues no conversation and searches no files. */
 export class PromptCount extends Context.Service<
   PromptCount,
   {
-    /** The estimated tokens of the prompt with the offered tools, where nothing of it is left out. No model is asked. */
+    /**
+     * The estimated tokens of the whole prompt with the offered tools, with nothing left out. Asks no model.
+     */
     readonly count: (
       request: ResponseRequest,
       demands: Demands
@@ -62,7 +64,7 @@ export class PromptCount extends Context.Service<
           knowledge: null,
           images: imagesById(images)
         }
-        // What is longer than any window is not counted whole.
+        // An input that is longer than any window is not counted in full.
         const tooLong = longInput(parts, windowMax)
         if (tooLong !== null) return tooLong.promptTokens
         const ofFiles = [...files.values()].reduce((sum, { tokens }) => sum + tokens, 0)

@@ -12,22 +12,22 @@ import {
 import { ConversationId, type ResponseId, type UserId } from "../domain/Ids.ts"
 import type { Demands, ResponseRequest } from "./prompt/ResponseRequest.ts"
 
-/** The turn of a request: what it starts from, and how it is stored. */
+/** The turn of a request: the conversation it continues, and the ways to store it. */
 interface OpenedTurn {
-  /** What the answer continues. */
+  /** The conversation that the answer continues. */
   readonly turn: ConversationState
-  /** What the response names as its conversation: the one that the turn will be in. */
+  /** The conversation id of the response: that of the conversation in which the turn will be stored. */
   readonly conversationId: ConversationId
   /** Completes when the conversation is in the database. */
   readonly stored: Effect.Effect<void, DatabaseUnavailable>
-  /** To be run where the client doesn't see the conversation after all: a new one without a turn goes again. */
+  /** Removes a new conversation without a turn. Run it if the client never learns the conversation's id. */
   readonly forget: Effect.Effect<void>
   readonly commit: (content: CommitTurn) => Effect.Effect<void, TurnLeaseLost | DatabaseUnavailable>
   /** Fails when the turn can't be stored any more; never succeeds. */
   readonly lost: Effect.Effect<never, TurnLeaseLost>
 }
 
-/** Whether the request and its answer are stored. */
+/** True if the request and its answer are stored. */
 export const isStored = ({ store }: ResponseRequest): boolean => store !== false
 
 /** The instructions of a request; null if there are none. */
@@ -40,8 +40,9 @@ export const keptInstructions = (
 ): string | null => (passingInstructions ? null : instructionsOf(request))
 
 /**
- * What requests share whose prompts begin alike: the name that the client gives them, else the conversation, else the instructions.
- * It begins with the user, so that no user can find out what another one asks.
+ * The cache scope shared by requests whose prompts begin alike: the client's name for it, else the
+ * conversation, else the instructions. The scope begins with the user, so that no user can find out what
+ * another one asks.
  */
 export const cacheScopeOf = (
   request: ResponseRequest,
@@ -74,9 +75,11 @@ export class RequestTurn extends Context.Service<
   RequestTurn,
   {
     /**
-     * The turn is released when the scope closes. With `branches`, a request that continues another than the last response of its
-     * conversation, or one that another request is continuing, gets a conversation of its own. With `replaces`, the turn takes the
-     * place of the one of that response, if it is the last one.
+     * Opens the turn of a request, and releases it when the scope closes.
+     *
+     * `branches`: a request gets a conversation of its own if it doesn't continue the last response, or
+     * another request is already continuing it. `replaces`: the turn takes the place of that response's turn,
+     * if it is the last one.
      */
     readonly open: (
       request: ResponseRequest,
@@ -136,7 +139,7 @@ export class RequestTurn extends Context.Service<
         lost: conversations.lost(turn)
       })
 
-      /** Answers anew what the last response answered. */
+      /** Opens a turn that answers the input of the last response again. */
       const openInPlace = Effect.fnUntraced(function* (
         userId: UserId,
         id: ConversationId,
@@ -174,7 +177,7 @@ export class RequestTurn extends Context.Service<
           stored: Effect.void,
           forget: Effect.void,
           commit: (content) => conversations.commitBranch({ userId, source: state, conversationId }, content),
-          // No other request knows the new conversation.
+          // No other request can know the id of the new conversation.
           lost: Effect.never
         }
         return branch

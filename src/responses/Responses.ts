@@ -25,7 +25,7 @@ import { RequestMedia } from "./prompt/RequestMedia.ts"
 import { nextItemId, type Demands, type ResponseRequest } from "./prompt/ResponseRequest.ts"
 import { isStored, RequestTurn } from "./RequestTurn.ts"
 
-/** Why a request gets no stream: an HTTP error. */
+/** The reasons why a request gets no stream, which become HTTP errors. */
 export type RequestFailure =
   | Errors.InvalidRequest
   | Errors.FileNotFound
@@ -48,20 +48,23 @@ export type RequestFailure =
   | Errors.ModelFailure
   | Errors.DatabaseUnavailable
 
-/** A response that has begun. Its events end with `response.completed`, or fail, also when the conversation's lease is lost. */
+/**
+ * A response that has begun. Its events end with `response.completed` or fail, also if the conversation's
+ * lease is lost.
+ */
 interface BegunResponse {
   readonly id: ResponseId
   readonly conversationId: ConversationId
   readonly model: string
-  /** In milliseconds since 1970. */
+  /** The time of the beginning, in milliseconds since 1970. */
   readonly createdAt: number
   readonly lacksLogprobs?: true
   readonly events: Stream.Stream<EventBody, GenerationFailure>
 }
 
 /**
- * The product: one message in, one stream of events out. The outer failure is an HTTP error, the inner one the terminal
- * `error` event. Leases, reservations and calls end with the scope.
+ * The product: one message in, one stream of events out. The outer failure is an HTTP error, the inner one
+ * the terminal `error` event. Leases, reservations and calls end with the scope.
  */
 export class Responses extends Context.Service<
   Responses,
@@ -70,12 +73,17 @@ export class Responses extends Context.Service<
       request: ResponseRequest,
       demands?: Demands
     ) => Effect.Effect<BegunResponse, RequestFailure, CurrentUser | Scope.Scope>
-    /** The whole response, which is the same events folded. A conversation that was created for one that fails is removed. */
+    /**
+     * The whole response, folded from the same events. If it fails, a conversation created for it is removed.
+     */
     readonly answer: (
       request: ResponseRequest,
       demands?: Demands
     ) => Effect.Effect<ResponseObject, RequestFailure | GenerationFailure, CurrentUser | Scope.Scope>
-    /** The tokens of the prompt that the first model would get, as the tokenizer counts them. No model is asked, and nothing stored. */
+    /**
+     * The tokens of the prompt that the first model would get, as the tokenizer counts them. Asks no model
+     * and stores nothing.
+     */
     readonly countInput: (
       request: ResponseRequest,
       demands?: Demands
@@ -159,7 +167,7 @@ export class Responses extends Context.Service<
   )
 }
 
-/** What a response repeats of its request. */
+/** The fields that a response repeats from its request. */
 const askedOf = (request: ResponseRequest) => ({
   maxOutputTokens: request.max_output_tokens ?? null,
   previousResponseId: request.previous_response_id ?? null,

@@ -4,7 +4,7 @@ import { ConversationItems } from "./ConversationItems.ts"
 import { PromptCount } from "./PromptCount.ts"
 import { Responses } from "./Responses.ts"
 
-/** Answers of models, and what is computed for their clients. */
+/** The services that answer requests and read conversations. */
 export const ResponsesLayer = Layer.mergeAll(
   Responses.layer,
   PromptCount.layer,

@@ -19,7 +19,7 @@ const unbounded = PartitionedSemaphore.makeUnsafe<string>({ permits: Infinity })
 
 /** Permits that one request holds until its scope closes. */
 export interface Permits {
-  /** Releases what is held beyond `amount`. */
+  /** Releases all permits beyond `amount`. */
   readonly reduce: (amount: number) => Effect.Effect<void>
 }
 
@@ -53,14 +53,14 @@ export class FairPermits {
   }
 
   /**
-   * Waits for permits and holds them until the scope closes; more than a key may have is as much as it may
-   * have.
+   * Waits for permits and holds them until the scope closes. More than a key may have counts as the most it
+   * may have.
    */
   acquire(key: string, wanted = 1): Effect.Effect<Permits, never, Scope.Scope> {
     return Effect.map(this.take(key, wanted, null), Option.getOrThrow)
   }
 
-  /** The same, waiting at most so long; none where the permits did not become free. */
+  /** Acquires permits within this duration; none if they did not become free in time. */
   acquireWithin(
     key: string,
     wanted: number,
@@ -127,7 +127,7 @@ export class FairPermits {
     )
   }
 
-  /** True if no request waits and so many permits are free. */
+  /** True if no request waits and this many permits are free. */
   private isFree(key: string, amount: number): boolean {
     const { held, waiting } = this.totals
     return waiting === 0 && held + amount <= this.totalMax && this.of(key).held + amount <= this.perKeyMax

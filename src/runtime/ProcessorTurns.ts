@@ -4,14 +4,15 @@ import { Context, Effect, Scheduler } from "effect"
 export const sliceMillis = 2
 /** Milliseconds for all users together who wait for their next slice, in each turn of the event loop. */
 const slicesMillis = 8
-/** After so many milliseconds, half of the time that a user has spent is forgotten. */
+/** After this many milliseconds, half of the time that a user has spent is forgotten. */
 const halfLifeMillis = 1_000
 /**
- * Who has used up a slice rests for so many times as long as the operations took, while others are active.
+ * A user who has used up a slice rests while others are active, for this multiple of the time that the
+ * operations took.
  */
 const restFactor = 2
 const restMillisMax = 250
-/** A user is active for so many milliseconds after an operation. */
+/** A user is active for this many milliseconds after an operation. */
 const activeMillis = 250
 /** Users whose time is remembered before those who wait for nothing are forgotten. */
 const usersMax = 1_000
@@ -40,15 +41,16 @@ interface Share {
   /** Milliseconds up to `at`, of which half is forgotten after each half-life. */
   spent: number
   at: number
-  /** When the rest ends that follows a slice which was used up. */
+  /** The end of the rest after a used-up slice. */
   restUntil: number
 }
 
 /**
  * Divides the event loop among users by the processor time that their fibers take. A fiber whose user has
- * used up the slice of a turn goes on in a later turn, after sockets, timers and the fibers of other users,
- * and after a rest where there are other users: what is short then has most of the time, however long single
- * operations take. See docs/decisions/processor-turns.md.
+ * used up the slice of a turn continues in a later turn, after sockets, timers and the fibers of other users.
+ *
+ * If there are other users, it also rests before that. Short work of others then gets most of the time,
+ * however long single operations take. See docs/decisions/processor-turns.md.
  */
 export class TurnQueue {
   private readonly loop: EventLoop
@@ -57,9 +59,9 @@ export class TurnQueue {
   private active: Array<Share> = []
   private waiting = new Set<Share>()
   private isNextAsked = false
-  /** When the turn begins that was asked for the earliest end of a rest. */
+  /** The time of the turn that was scheduled for the earliest end of a rest. */
   private wakesAt = Infinity
-  /** Who has been active lately, the last one last. */
+  /** Users that were active lately, the latest last. */
   private readonly lately = new Set<Share>()
   /** The operation that runs: its fiber, its number there, and when it began. */
   private fiberId = -1
@@ -136,7 +138,7 @@ export class TurnQueue {
     this.askForMore()
   }
 
-  /** Adds up what was used in the turn that has ended. */
+  /** Adds up the time used in the turn that has ended. */
   private account(now: number): void {
     for (const share of this.active) {
       share.spent = remaining(share, now) + share.used
@@ -167,7 +169,7 @@ export class TurnQueue {
     })
   }
 
-  /** Runs what waits now, until the user has used so much. */
+  /** Runs the waiting tasks until the user has used this many milliseconds. */
   private runWaiting(share: Share, millis: number): void {
     const tasks = share.waiting
     share.waiting = []
@@ -188,7 +190,7 @@ export class TurnQueue {
 
 const remaining = ({ at, spent }: Share, now: number): number => spent * 0.5 ** ((now - at) / halfLifeMillis)
 
-/** One for the process. */
+/** The queue of the whole process. */
 export const ProcessorTurns = Context.Reference<TurnQueue>("parley/runtime/ProcessorTurns", {
   defaultValue: () => new TurnQueue()
 })
@@ -198,7 +200,7 @@ export const WorksFor = Context.Reference<string | null>("parley/runtime/WorksFo
   defaultValue: () => null
 })
 
-/** Runs an effect on behalf of a user, in turns with what other users have run. */
+/** Runs an effect on behalf of a user, in turns with the effects of other users. */
 export const inTurns =
   (user: string) =>
   <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
@@ -230,5 +232,5 @@ const entriesPerOperation = 50
  */
 export const mayGiveWay: Effect.Effect<void> = Effect.sync(() => undefined)
 
-/** Tells a loop over a long list that its fiber may give way before the entry at this index. */
+/** True if the fiber of a loop over a long list may yield before the entry at this index. */
 export const isGroupEnd = (index: number): boolean => index > 0 && index % entriesPerOperation === 0

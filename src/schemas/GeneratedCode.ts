@@ -6,8 +6,8 @@ function compiled(...words: ReadonlyArray<string>) {
 }
 
 /**
- * Runs what compiles a schema. The process may not generate code from strings; ajv has to, and calls `Function` by its global name.
- * During the call, and no longer, that name is a function which compiles by `node:vm`.
+ * Runs the compilation of a schema. The process must not generate code from strings, but ajv does by the
+ * global `Function`. Only during the call, that name is a function that compiles by `node:vm`.
  */
 export const generatingCode = <A>(compile: () => A): A => {
   const denied = globalThis.Function

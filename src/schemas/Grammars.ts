@@ -15,9 +15,9 @@ const knownMax = 16
 
 type Reading =
   | { readonly is: "read"; readonly grammar: Grammar }
-  /** It can't be used by anyone. */
+  /** The grammar is invalid. */
   | { readonly is: "broken"; readonly problem: string }
-  /** It has what isn't read here. */
+  /** The grammar uses a feature that is not supported. */
   | { readonly is: "unsupported" }
 
 const grammarOf = ({ definition, syntax }: TextGrammar): Grammar => {
@@ -41,7 +41,7 @@ export const readGrammar = (given: TextGrammar): Reading => {
   }
 }
 
-/** By their JSON, the one that was used last at the end. */
+/** Grammars by their JSON, the last used one at the end. */
 const known = new Map<string, Reading>()
 
 const readingOf = (json: string): Reading => {
@@ -65,8 +65,8 @@ const placeIn = (text: string, { at, expected }: Misfit): string => {
 }
 
 /**
- * Where the text doesn't follow the grammar, which is JSON, in words that don't quote the text; null if it does, and where that can't be
- * found out.
+ * Describes where the text violates the grammar, given as JSON, without quoting the text. null if it doesn't,
+ * or if the check is impossible.
  */
 export const grammarMismatch = (json: string, text: string): string | null => {
   const reading = readingOf(json)

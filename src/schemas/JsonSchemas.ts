@@ -12,13 +12,13 @@ import { AppConfig } from "../settings/AppConfig.ts"
 import { traced } from "../telemetry/traced.ts"
 import type { SchemaAnswer, SchemaTask } from "./Protocol.ts"
 
-/** Of a schema as JSON. */
+/** Characters of a schema as JSON. */
 const schemaCharactersMax = 100_000
-/** In seconds. */
+/** Timeouts in seconds. */
 interface SchemaLimits {
-  /** For the process to compile a schema, or to check a text. Usual ones take some milliseconds. */
+  /** Timeout of the process to compile a schema or to check a text. Usual ones take some milliseconds. */
   readonly task: number
-  /** For one's turn among the tasks of all. */
+  /** Timeout of a task that waits in the queue. */
   readonly queue: number
 }
 const usualLimits: SchemaLimits = { task: 2, queue: 30 }
@@ -26,7 +26,7 @@ const startSeconds = 30
 const retryAfterSeconds = 5
 
 const mebibyte = 1_048_576
-/** The processor time of the process over its whole life: another one goes on with what it did. */
+/** Processor seconds of the process over its whole life. A new process continues its work. */
 const cpuSecondsMax = 600
 const bounds: ProcessBounds = {
   heapBytes: 128 * mebibyte,
@@ -34,7 +34,10 @@ const bounds: ProcessBounds = {
   // Requests wait for it.
   niceness: 0
 }
-/** The resident memory. After many large schemas the process takes 300 MB, of which V8's heap is the smaller part. */
+/**
+ * Resident memory of the process. After many large schemas it takes 300 MB, of which V8's heap is the smaller
+ * part.
+ */
 const memoryBytesMax = 512 * mebibyte
 
 /** The program that has the schemas of clients. `self` is the module that it lies beside. */
@@ -49,8 +52,9 @@ export const CurrentSchemaProgram = Context.Reference<NodeProgram>("parley/schem
 type JsonSchema = Readonly<Record<string, unknown>>
 
 /**
- * JSON Schemas of clients, compiled and applied in a process of their own: neither a schema that is expensive to compile, nor one whose
- * patterns backtrack for ever, nor one whose check fills the memory does harm to the requests of others. See docs/decisions/json-schemas.md.
+ * JSON Schemas of clients, compiled and applied in a separate process. Schemas that are expensive to compile,
+ * backtrack without end or fill the memory don't harm the requests of others. See
+ * docs/decisions/json-schemas.md.
  */
 export class JsonSchemas extends Context.Service<
   JsonSchemas,
@@ -60,19 +64,22 @@ export class JsonSchemas extends Context.Service<
       userId: UserId,
       format: AnswerFormat | undefined
     ) => Effect.Effect<void, InvalidRequest | ServerBusy>
-    /** What of a text doesn't match, in words that don't quote it; null if all does. */
+    /** Describes the mismatches of a text without quoting it; null if there are none. */
     readonly mismatch: (
       userId: UserId,
       schema: JsonSchema,
       text: string
     ) => Effect.Effect<string | null, ServerBusy>
-    /** Where a text doesn't follow a grammar, in words that don't quote it; null if it does, and where that takes too long. */
+    /**
+     * Describes where a text violates a grammar, without quoting it; null if it doesn't, or if the check
+     * takes too long.
+     */
     readonly grammarMismatch: (
       userId: UserId,
       grammar: TextGrammar,
       text: string
     ) => Effect.Effect<string | null, ServerBusy>
-    /** What the confinement of the process lacks, each with the remedy. */
+    /** The missing parts of the confinement of the process, each with the remedy. */
     readonly unconfined: Effect.Effect<ReadonlyArray<string>>
   }
 >()("parley/schemas/JsonSchemas") {
@@ -132,7 +139,7 @@ type Outcome = SchemaAnswer | null
 
 interface Checker {
   readonly child: ChildProcess
-  /** Whether it can take tasks, or has ended before. */
+  /** True once the process can take tasks; false if it has ended before. */
   readonly ready: Deferred.Deferred<boolean>
   readonly ended: Deferred.Deferred<void>
   /** The outcome of the task that runs. */
@@ -143,10 +150,10 @@ const busy = () => new ServerBusy({ retryAfterSeconds })
 
 const startChecker = (program: NodeProgram): Checker => {
   const { child, isHeapFull } = spawnConfined(program, bounds, { hasChannel: true })
-  // It must not keep the service alive.
+  // The process must not keep the service alive.
   child.unref()
   child.channel?.unref()
-  // Nothing is read of it and nothing written; the standard error says whether the heap is full.
+  // Standard input and output are unused. The standard error shows if the heap is full.
   child.stdin.destroy()
   child.stdout.destroy()
   if (child.stderr instanceof Socket) child.stderr.unref()
@@ -171,7 +178,7 @@ const startChecker = (program: NodeProgram): Checker => {
   return checker
 }
 
-/** Whether the process can take tasks. */
+/** True if the process can take tasks. */
 const isReady = ({ ready }: Checker) =>
   Deferred.await(ready).pipe(
     Effect.timeoutOrElse({ duration: Duration.seconds(startSeconds), orElse: () => Effect.succeed(false) })
@@ -183,7 +190,7 @@ const endOf = ({ child, ended }: Checker) =>
     return Deferred.await(ended)
   })
 
-/** Whether the process starts as this program with its launcher. */
+/** True if the process starts as this program with its launcher. */
 const works = (program: NodeProgram) =>
   Effect.suspend(() => {
     const checker = startChecker(program)
@@ -191,7 +198,8 @@ const works = (program: NodeProgram) =>
   })
 
 /**
- * Starts the process with the first task, and a new one after it ended. Tasks run one after the other, and users take turns.
+ * Starts the process with the first task, and a new process after it ended. Tasks run one after the other,
+ * and users take turns.
  */
 const makeChecks = Effect.fnUntraced(function* (limits: SchemaLimits) {
   const { dataDir } = yield* AppConfig

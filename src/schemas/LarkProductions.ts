@@ -1,10 +1,10 @@
 import { Broken, type Pattern, Unsupported } from "./Pattern.ts"
 import type { GrammarSymbol, Terminal } from "./Recognizer.ts"
 
-/** From what a grammar of Lark defines to terminals that are patterns, and to productions. */
+/** Turns the definitions of a Lark grammar into terminals, which are patterns, and productions. */
 
 const depthMax = 64
-/** In all productions together. */
+/** Symbols in all productions together. */
 const symbolsMax = 20_000
 const labelCharactersMax = 60
 
@@ -44,7 +44,7 @@ export const patternOf = (
   return patternOf(found, named, [...path, expression.name])
 }
 
-/** The rules as productions. What stands in brackets, and what is repeated, becomes rules of their own. */
+/** The rules as productions. Groups in brackets and repetitions become rules of their own. */
 export const productionsOf = (named: ReadonlyMap<string, Expression>) => {
   const rules = new Map<string, ReadonlyArray<ReadonlyArray<GrammarSymbol>>>()
   const terminals = new Map<string, Terminal>()

@@ -4,9 +4,11 @@ import type { Grammar, Terminal } from "./Recognizer.ts"
 import { readRegex, readTimes } from "./RegexReader.ts"
 
 /**
- * Grammars in the language of Lark, the library for Python. What says how a tree is built is read over: `?`, `!`, aliases, priorities.
- * Templates, `%declare`, `%override`, `%extend`, other imports than those of `common`, and what other readers of this language add
- * to it (attributes, JSON, special tokens) aren't read.
+ * Grammars in the language of Lark, the library for Python. Instructions for building trees are ignored: `?`,
+ * `!`, aliases, priorities.
+ *
+ * Not supported: templates, `%declare`, `%override`, `%extend`, imports outside of `common`, and additions of
+ * other readers (attributes, JSON, special tokens).
  */
 
 const depthMax = 64
@@ -85,7 +87,7 @@ const take = (cursor: Cursor, expression: RegExp): RegExpExecArray | null => {
   return found
 }
 
-/** The same behind space and comments. Where nothing is found, the cursor stays. */
+/** Takes the match behind space and comments. Without a match, the cursor stays. */
 const next = (cursor: Cursor, expression: RegExp): RegExpExecArray | null => {
   const { at } = cursor
   take(cursor, skipped)
@@ -222,7 +224,7 @@ const readDefinitions = (source: string, namesLines = true): Definitions => {
   return definitions
 }
 
-/** Throws if the grammar is broken, or has what isn't read. */
+/** Throws if the grammar is invalid, or uses a feature that is not supported. */
 export const readLark = (source: string): Grammar => {
   const { ignored, named } = readDefinitions(source)
   if (!named.has("start")) throw new Broken("it has no rule `start`")

@@ -1,15 +1,20 @@
-/** Regular languages: what a terminal of a grammar matches. All its ends are found, and nothing is tried twice. */
+/**
+ * Regular languages, as terminals of a grammar have them. A match finds all ends, and tries nothing twice.
+ */
 
 export type Pattern =
-  /** A sticky regular expression of one character, of a few fixed ones, or of a place such as a word's end. */
+  /**
+   * A sticky regular expression for one character, a few fixed characters, or a position such as the end of a
+   * word.
+   */
   | { readonly type: "leaf"; readonly regex: RegExp }
   | { readonly type: "sequence"; readonly items: ReadonlyArray<Pattern> }
   | { readonly type: "choice"; readonly options: ReadonlyArray<Pattern> }
   | { readonly type: "repeat"; readonly item: Pattern; readonly min: number; readonly max: number }
 
-/** A grammar, or a part of one, that nothing can be made of: the client's mistake. */
+/** An invalid grammar, or an invalid part of one, which is an error of the client. */
 export class Broken extends Error {}
-/** A part of a grammar that is none of those that are read here. */
+/** A part of a grammar that is not supported. */
 export class Unsupported extends Error {}
 /** A check that would take too long. */
 export class TooMuchWork extends Error {}
@@ -24,7 +29,7 @@ export const spend = (work: Work, steps: number): void => {
   if (work.left < 0) throw new TooMuchWork()
 }
 
-/** As a regular expression has it, whatever it means there. */
+/** The text as a regular expression that matches it literally. */
 export const literal = (text: string): string =>
   Array.from(text, (one) => `\\u{${(one.codePointAt(0) ?? 0).toString(16)}}`).join("")
 
@@ -56,7 +61,7 @@ const addRuns = (
   }
 }
 
-/** Where in the text the pattern may end that begins at one of these places. */
+/** The positions at which the pattern may end, if it begins at one of these positions. */
 export const endsOf = (
   pattern: Pattern,
   text: string,

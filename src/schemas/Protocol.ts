@@ -1,19 +1,19 @@
-/** What the service and the process that has the schemas say to each other. */
+/** Messages between the service and the process that checks schemas. */
 
 export interface SchemaTask {
   readonly id: number
   /** JSON of a JSON Schema, or of a grammar. */
   readonly schema: string
   readonly isGrammar?: boolean
-  /** What is to match it; null if only the schema is to be compiled. */
+  /** The text to check; null if only the schema is to be compiled. */
   readonly text: string | null
 }
 
 /** The process's answer, or, without an id, that it is ready. */
 export interface SchemaAnswer {
   readonly id: number | null
-  /** Why the schema can't be used. */
+  /** The reason why the schema is invalid; null if it is valid. */
   readonly problem: string | null
-  /** What of the text doesn't match, in words that don't quote it. */
+  /** The mismatches of the text, without quoting it. */
   readonly mismatch: string | null
 }

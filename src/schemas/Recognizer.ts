@@ -1,10 +1,13 @@
 import { endsOf, type Pattern, spend, type Work } from "./Pattern.ts"
 
-/** Whether a text is of a context-free language. Source: J. Earley, An Efficient Context-Free Parsing Algorithm, 1970. */
+/**
+ * Decides if a text belongs to a context-free language. Source: J. Earley, An Efficient Context-Free Parsing
+ * Algorithm, 1970.
+ */
 
 export interface Terminal {
   readonly pattern: Pattern
-  /** How the grammar writes it. */
+  /** The terminal as the grammar writes it. */
   readonly label: string
 }
 
@@ -15,11 +18,13 @@ export interface Grammar {
   readonly start: string
   /** The productions of each rule. */
   readonly rules: ReadonlyMap<string, ReadonlyArray<ReadonlyArray<GrammarSymbol>>>
-  /** What may stand before any terminal and at the end; null if nothing. */
+  /** The pattern that may precede any terminal and the end; null if there is none. */
   readonly ignored: Pattern | null
 }
 
-/** How far a text goes that isn't of the language, and what the grammar has there. */
+/**
+ * The position up to which a text belongs to the language, and the terminals that the grammar expects there.
+ */
 export interface Misfit {
   readonly at: number
   readonly expected: ReadonlyArray<string>
@@ -52,7 +57,7 @@ interface Item {
   readonly origin: number
 }
 
-/** All items at one index of the text. Most have an item or two, with which nothing goes on. */
+/** All items at one index of the text. Most columns have one or two items that lead nowhere. */
 interface Column {
   readonly items: Array<Item>
   readonly known: Set<number>

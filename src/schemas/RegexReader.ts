@@ -1,12 +1,13 @@
 import { Broken, leaf, literal, type Pattern, Unsupported } from "./Pattern.ts"
 
 /**
- * Regular expressions as Rust and Python write them, which is what grammars are written for. Only the language counts: groups are
- * not captured, and lazy repetitions are as good as others. What looks around or back isn't read.
+ * Regular expressions in the syntax of Rust and Python, for which grammars are written. Only the language
+ * counts: groups are not captured, and lazy repetitions equal others. Lookaround and backreferences are not
+ * supported.
  */
 
 const depthMax = 64
-/** Of one repetition. */
+/** The largest count of a repetition. */
 const repeatMax = 10_000
 
 interface Cursor {
@@ -15,7 +16,10 @@ interface Cursor {
   readonly flags: string
 }
 
-/** What the sticky expression finds at the cursor, which goes behind it; null if it finds nothing. */
+/**
+ * Takes the match of the sticky expression at the cursor, and moves the cursor behind it; null if it doesn't
+ * match.
+ */
 const take = (cursor: Cursor, expression: RegExp): RegExpExecArray | null => {
   expression.lastIndex = cursor.at
   const found = expression.exec(cursor.source)
@@ -32,7 +36,7 @@ const classEscapes: ReadonlyMap<string, string> = new Map([
   [String.raw`\W`, String.raw`\W`],
   [String.raw`\S`, String.raw`\S`]
 ])
-/** What isn't the same within a class. */
+/** Escapes that mean something else within a class. */
 const outsideEscapes: ReadonlyMap<string, string> = new Map([
   [String.raw`\D`, String.raw`[^\p{Nd}]`],
   [String.raw`\W`, `[^${wordClass}]`]
@@ -115,7 +119,7 @@ const times = ([, sign, exact, from, to]: RegExpExecArray): Times => {
   return { min, max: Number(max) }
 }
 
-/** How often what stands before the cursor comes; null if it comes once. */
+/** Reads the quantifier behind the cursor; null if there is none. */
 export const readTimes = (cursor: Cursor): Times | null => {
   const found = take(cursor, quantifier)
   if (found === null) return null

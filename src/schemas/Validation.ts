@@ -6,7 +6,7 @@ import { generatingCode } from "./GeneratedCode.ts"
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Their fields are names of the client's, and no keywords. */
+/** Keywords whose values map the client's own names, so that the names are no keywords. */
 const maps: ReadonlySet<string> = new Set([
   "properties",
   "patternProperties",
@@ -19,7 +19,10 @@ const maps: ReadonlySet<string> = new Set([
 const isFields = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** In draft-04 and OpenAPI 3.0, `exclusiveMinimum` says whether `minimum` itself is excluded; later it is a bound of its own. */
+/**
+ * In draft-04 and OpenAPI 3.0, `exclusiveMinimum` is a flag that excludes `minimum` itself. In later drafts
+ * it is a bound of its own.
+ */
 const withBound = (schema: Fields, inclusive: string, exclusive: string): Fields => {
   const { [exclusive]: isExclusive, [inclusive]: bound, ...rest } = schema
   if (typeof bound !== "number" || typeof isExclusive !== "boolean") return schema
@@ -33,23 +36,28 @@ const withNull = (schema: Fields): Fields => {
   return nullable ? { anyOf: [rest, { type: "null" }] } : rest
 }
 
-/** For `JSON.parse`: turns what schemas of draft-04 and OpenAPI 3.0 say into what later drafts say. */
+/** A reviver of `JSON.parse` that rewrites keywords of draft-04 and OpenAPI 3.0 to those of later drafts. */
 const withoutOldKeywords = (name: string, value: unknown): unknown => {
   if (!isFields(value) || maps.has(name)) return value
   const lower = withBound(value, "minimum", "exclusiveMinimum")
   return withNull(withBound(lower, "maximum", "exclusiveMaximum"))
 }
 
-/** Schemas that stay compiled, because clients send the same one with each request: so many, with so many characters of JSON together. */
+/** The number of schemas that stay compiled, because clients send the same schema with each request. */
 const compiledMax = 64
-/** Compiled, they take some thirty times as many bytes of memory. */
+/**
+ * Characters of JSON of all compiled schemas. Compiled, they take about thirty times as many bytes of memory.
+ */
 const compiledCharactersMax = 1_000_000
 
-/** Of what doesn't match, so many are named. */
+/** The most mismatches that are named. */
 const mismatchesMax = 8
 const wordsCharactersMax = 200
 
-/** A pattern as JSON Schema reads it, by code points, or as JavaScript does without the flag `u`, which takes `\-` and `[\w-.]` too. */
+/**
+ * A pattern in JSON Schema's syntax, by code points, or in JavaScript's without the flag `u`, which also
+ * allows `\-` and `[\w-.]`.
+ */
 const patternOf = (pattern: string, flags: string): RegExp => {
   try {
     return new RegExp(pattern, flags)
@@ -66,12 +74,13 @@ const isPattern = (pattern: string): boolean => {
   }
 }
 
-// Each schema has an instance of its own, so that the names in one can't reach into another. Optimizing takes more time than it saves.
+// Each schema has an instance of its own, so that names in one schema can't refer to another. Optimizing
+// takes more time than it saves.
 const options: Options = {
   strict: false,
   allErrors: true,
   inlineRefs: false,
-  // What objects inherit is nothing that a text says.
+  // Inherited properties are not part of a text.
   ownProperties: true,
   logger: false,
   code: { optimize: false, regExp: Object.assign(patternOf, { code: "new RegExp" }) }
@@ -80,8 +89,8 @@ const options: Options = {
 type Draft = "2020-12" | "2019-09" | "draft-07"
 
 /**
- * The drafts that a schema may be of, the likeliest first. Libraries that name none of them, or the latest, also make lists in `items`,
- * which 2020-12 doesn't have.
+ * The possible drafts of a schema, the likeliest first. Libraries that name no draft, or the latest, may also
+ * use lists in `items`, which 2020-12 lacks.
  */
 const draftsOf = ($schema: unknown): readonly [Draft, ...ReadonlyArray<Draft>] => {
   const name = typeof $schema === "string" ? $schema : ""
@@ -98,14 +107,14 @@ const instanceOf = (draft: Draft, extra: Options = {}) => {
   return instance.removeKeyword("id").addFormat("regex", isPattern)
 }
 
-/** They validate schemas, which needs the schema of schemas, and compile none of a client's. */
+/** Validators of schemas by the schemas of their drafts. They compile no schema of a client. */
 const judges = {
   "2020-12": instanceOf("2020-12"),
   "2019-09": instanceOf("2019-09"),
   "draft-07": instanceOf("draft-07")
 }
 
-/** Where a value is, without names that the schema doesn't contain. */
+/** The position of a value, without names that the schema doesn't contain. */
 const placeOf = (path: string, known: string): string => {
   const names = path.split("/").slice(1)
   const shown = names.map((name) => (/^\d+$/.test(name) || known.includes(JSON.stringify(name)) ? name : "*"))
@@ -146,12 +155,12 @@ const compile = (json: string): ValidateFunction => {
   const draft = drafts.find((one) => judges[one].validateSchema(schema) === true) ?? drafts[0]
   assertValid(draft, schema)
   const validate = instanceOf(draft, { meta: false, validateSchema: false }).compile(schema)
-  // Its result would be a promise, which is always true.
+  // The result of an `$async` schema would be a promise, which is always true.
   if ("$async" in validate) throw new Unusable("`$async` is not supported")
   return validate
 }
 
-/** By their JSON, the one that was used last at the end. */
+/** Validators by the JSON of their schemas, the last used one at the end. */
 const compiled = new Map<string, ValidateFunction>()
 
 const hasRoomFor = (json: string): boolean => {
@@ -170,7 +179,7 @@ const validatorOf = (json: string): ValidateFunction => {
   return validate
 }
 
-/** Why the schema, which is JSON, can't be used; null if it can. */
+/** The reason why the schema, given as JSON, is invalid; null if it is valid. */
 export const problemOf = (schema: string): string | null => {
   try {
     validatorOf(schema)
@@ -181,7 +190,7 @@ export const problemOf = (schema: string): string | null => {
   }
 }
 
-/** What of the text doesn't match the schema; null if all does. Neither a value nor a name of the text is quoted. */
+/** Describes the mismatches of the text; null if there are none. Quotes no value and no name of the text. */
 export const checkText = (schema: string, text: string): string | null => {
   let value: unknown
   try {

@@ -5,8 +5,8 @@ import { grammarMismatch } from "./Grammars.ts"
 import type { SchemaAnswer, SchemaTask } from "./Protocol.ts"
 import { checkText, problemOf } from "./Validation.ts"
 
-// The process that has the schemas of clients: one task after the other. The service kills it when a task takes too long. It does
-// without Effect, whose loading would take longer than most tasks.
+// The process that checks the schemas of clients, one task after the other. The service kills it when a task
+// takes too long. It does not use Effect, because loading Effect would take longer than most tasks.
 
 removeGlobals()
 denyModules()

@@ -144,7 +144,7 @@ const valueText = (value: unknown): string | Redacted.Redacted | null => {
   return Array.isArray(value) && value.length === 0 ? "none" : String(value)
 }
 
-/** The same for people: the value of a secret is "<redacted>". */
+/** The settings for people: the value of a secret is "<redacted>". */
 export const describeSettings = (settings: Settings) =>
   namedSettings(settings).map(({ byDefault, description, name, value }) => ({
     name,

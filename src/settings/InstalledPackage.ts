@@ -34,7 +34,7 @@ export const BeforeImport = Context.Reference<Effect.Effect<void>>("parley/setti
  */
 export const nextTurn = (): Promise<void> => setImmediate()
 
-/** Why a package can't be had, in words for people that follow its name. */
+/** The reason why a package can't be loaded, in words for people that follow its name. */
 export interface ImportProblem {
   readonly message: string
   readonly isInstalled: boolean

@@ -24,7 +24,7 @@ const decodeJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unkno
 /** The content of a file of JSON, not yet checked. */
 interface JsonContent {
   readonly given: unknown
-  /** The same problem with the line of what its path names. */
+  /** The same problem with the line that its path leads to. */
   readonly locate: (problem: FileProblem) => FileProblem
 }
 

@@ -24,10 +24,10 @@ export interface Setting<out A> {
   readonly detailsOf?: (text: string) => ReadonlyArray<string>
 }
 
-/** The same setting, of which each process of an installation has its own value. */
+/** The same setting, with a value of its own in each process of an installation. */
 export const perProcess = <A>(row: Setting<A>): Setting<A> => ({ ...row, isPerProcess: true })
 
-/** The same setting, whose problems tell the places in its text. */
+/** The same setting, whose problems state their places in its text. */
 export const withDetails = <A>(
   row: Setting<A>,
   detailsOf: (text: string) => ReadonlyArray<string>
@@ -124,7 +124,7 @@ export interface FoundSecret {
   readonly problem: string | null
 }
 
-/** Why a variable has no text, in words that follow its name. */
+/** The reason why a variable has no text, in words that follow its name. */
 export const absenceOf = ({ problem }: FoundSecret): string =>
   problem === null ? "is not set" : `has ${problem}`
 

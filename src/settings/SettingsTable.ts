@@ -33,7 +33,7 @@ const oidcSettings = {
     "Timeout of one request to the provider")
 }
 
-/** What a collector of OpenTelemetry can be sent. */
+/** The signals that can be sent to an OpenTelemetry collector. */
 export const otlpSignals = ["traces", "logs", "metrics"] as const
 
 /**

@@ -2,7 +2,9 @@ import { Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
 import { rowAs } from "./rows.ts"
 
-/** Locks for work that only one process of a database does at a time. The number of a lock is never to be changed. */
+/**
+ * Locks for work that only one process of a database does at a time. The number of a lock must never change.
+ */
 export const advisoryLocks = {
   /** The creation of the first user. */
   firstAccount: 7_254_301_118,
@@ -12,9 +14,9 @@ export const advisoryLocks = {
   installation: 7_254_301_120,
   /** Changes that could remove the last owner. */
   owners: 7_254_301_121,
-  /** A backup: what its snapshot names has to stay until it is done. */
+  /** A backup. Files that its snapshot refers to must stay until it is done. */
   backup: 7_254_301_122,
-  /** A backup, a restore, or a move of the files or of the database. 7_254_301_130 is taken by older versions. */
+  /** A backup, a restore, or a move of the files or of the database. Older versions use 7_254_301_130. */
   maintenance: 7_254_301_123
 } as const
 
@@ -22,7 +24,7 @@ export const advisoryLocks = {
 export const lockUntilCommit = (sql: SqlClient.SqlClient, lock: keyof typeof advisoryLocks) =>
   sql`SELECT pg_advisory_xact_lock(${advisoryLocks[lock]}::bigint)`
 
-/** Tells whether no session holds the lock now. The statement itself holds it, shared. */
+/** True if no other session holds the lock now. The statement itself holds the lock, shared. */
 export const isFree = (sql: SqlClient.SqlClient, lock: keyof typeof advisoryLocks) =>
   sql`SELECT pg_try_advisory_xact_lock_shared(${advisoryLocks[lock]}::bigint) AS free`.pipe(
     rowAs(Schema.Struct({ free: Schema.Boolean })),

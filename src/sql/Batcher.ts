@@ -38,11 +38,11 @@ export const makeBatcher = Effect.fnUntraced(function* <A, E>(
     }
   }).pipe(
     Effect.ensuring(Effect.sync(() => (writing = false))),
-    // The items of all users are written together, and whoever's came first began it.
+    // The items of all users are written together, so the write runs on behalf of no single user.
     forEverybody
   )
 
-  /** Returns what completes when the item is written. */
+  /** Returns a deferred that completes when the item is written. */
   const begin = (item: A): Effect.Effect<Deferred.Deferred<void, E>> =>
     Effect.suspend(() => {
       const done = Deferred.makeUnsafe<void, E>()

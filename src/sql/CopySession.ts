@@ -15,7 +15,7 @@ export class CopyFailed extends Schema.TaggedError<CopyFailed>()("CopyFailed", {
 
 /** A statement that loads or reads a whole table is ended by the server after this time. */
 const statementHours = 24
-/** A statement that waits for a lock for so long fails. */
+/** A statement that waits for a lock for this long fails. */
 const lockSeconds = 30
 /** Bytes must arrive within this time while a table is read. */
 const stallSeconds = 300
@@ -70,7 +70,7 @@ const failed = (cause: unknown) =>
 
 const parameterOf = (url: URL, name: string): string | undefined => url.searchParams.get(name) ?? undefined
 
-/** The same server, user and TLS as those of the service's own client. */
+/** The connection settings: server, user and TLS of the service's own client. */
 const configOf = (address: DatabaseAddress): ClientConfig => {
   const options = {
     application_name: "parley copy",

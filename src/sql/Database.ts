@@ -45,7 +45,7 @@ const pingSeconds = 2
 /** Seconds between two pings that only log when the answer changes. */
 const watchSeconds = 5
 
-/** The facts about the database that an operator wants to know. */
+/** Facts about the database for the operator. */
 interface DatabaseFacts {
   /** The server's version, such as "18.4". */
   readonly version: string

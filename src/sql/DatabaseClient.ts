@@ -8,8 +8,8 @@ import { inRealTime } from "../runtime/Monotonic.ts"
 import { WorksFor } from "../runtime/ProcessorTurns.ts"
 
 /**
- * Sentences of class 22, data exception, quote the value that could not be used, which may be what a user
- * wrote. Source: PostgreSQL 18, appendix A.
+ * Messages of class 22, data exception, quote the invalid value, which may be a user's text. Source:
+ * PostgreSQL 18, appendix A.
  */
 const quotingClass = "22"
 
@@ -23,9 +23,9 @@ export const sentence = (cause: unknown): string | null => {
 }
 
 /**
- * The same error, whose message is what the server said and its SQLSTATE. It is for the operator: a client
- * never sees it. The error is the driver's own and new, so it is changed and not copied, which keeps its
- * class and its stack.
+ * The same error, with the server's message and SQLSTATE as its message. Only for the operator: a client
+ * never sees it. The driver has just created the error, so it is changed in place, which keeps its class and
+ * its stack.
  */
 const withServerSentence = (error: SqlError.SqlError): SqlError.SqlError => {
   const message = sentence(error.reason.cause)
@@ -57,16 +57,14 @@ const idleInTransactionSeconds = 30
 /** After this the server has not kept its own limit, so it hangs or is cut off. */
 const statementGraceSeconds = 1
 const keepAliveSeconds = 30
-/**
- * Longest row. The longest have what a body had, of 64 MiB at most, and the events of a response beside it.
- */
+/** The longest row, which has a body of at most 64 MiB and the events of a response. */
 const rowBytesMax = 268_435_456
 
 /** The parameters of every session, beside its user, its database and `application_name`. */
 const startupParameters = ({ statementSeconds }: Pick<ClientLimits, "statementSeconds">) => ({
   statement_timeout: `${statementSeconds}s`,
   idle_in_transaction_session_timeout: `${idleInTransactionSeconds}s`,
-  // Decisions under a lock must see what was committed before it, whatever a database has for its default.
+  // Decisions under a lock must see everything committed before it, regardless of the database's default.
   default_transaction_isolation: "read committed",
   jit: "off",
   timezone: "UTC"
@@ -194,8 +192,8 @@ const makeLeases = (
     takers: () => takers,
     get,
     reserve: bounded(pool.reserve),
-    // Bounds one statement, which is what nearly all are for. The wait needs a bound only when there may be
-    // one; opening a connection has its own.
+    // Bounds single statements, which are nearly all uses. A bound on the wait is needed only if there is a
+    // wait. Opening a connection has its own.
     use: (statement) =>
       Effect.suspend(() => {
         if (takers >= limits.connectionsMax) return Effect.scoped(Effect.flatMap(get, statement))

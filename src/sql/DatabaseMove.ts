@@ -92,8 +92,8 @@ export const copyDatabase = Effect.fn("DatabaseMove.copy")(function* (
 }, Effect.scoped)
 
 /**
- * Moves the database at `source`, on which no service runs, to the empty one at `url`: examines that, creates the tables there,
- * copies all rows and compares them. The source stays as it is.
+ * Moves the database at `source`, on which no service runs, to the empty database at `url`. Examines the
+ * target, creates the tables there, copies all rows and compares them. The source stays unchanged.
  */
 export const moveDatabase = Effect.fn("DatabaseMove.move")(function* (
   source: DatabaseAddress,

@@ -4,8 +4,8 @@ import { SqlClient, SqlError, type Statement } from "effect/sql"
 import { rowsAs } from "./rows.ts"
 
 /**
- * Times that a job may break off, because its process ended or something that it needs was away, before it is
- * given up.
+ * Attempts of a job that may break off, because its process ended or a resource was unavailable. After that
+ * the job is given up.
  */
 export const attemptsMax = 5
 /** Interval at which a process looks for jobs that another one offered or left behind. */
@@ -26,7 +26,10 @@ const restSeconds = 1
  * it once more.
  */
 const endedJobHours = 1
-/** Jobs of one owner that broke off and rest: with so many, none of the owner's others is begun. */
+/**
+ * Interrupted jobs of one owner that wait for another attempt. At this number, no other job of the owner
+ * begins.
+ */
 const restingPerOwnerMax = 100
 /** Owners whose due work one query finds. */
 const ownersMax = 100
@@ -49,7 +52,7 @@ const makeStore = (table: string) =>
           lockRefreshInterval: Duration.seconds(lockRefreshSeconds)
         })
       ),
-      // Two queues never share what was built for one of them.
+      // Each queue has services of its own.
       Layer.fresh,
       Layer.orDie
     )
@@ -68,7 +71,7 @@ export const unlockAllJobs = Effect.fnUntraced(function* (tables: ReadonlyArray<
   )
 })
 
-/** The failure of the queue's statement, which callers know how to handle. */
+/** The failure of the queue's statement, in the form that callers can handle. */
 const sqlFailure = (error: PersistedQueue.PersistedQueueError): Effect.Effect<never, SqlError.SqlError> => {
   const found = Cause.isCause(error.cause) ? Cause.squash(error.cause) : error.cause
   return SqlError.isSqlError(found) ? Effect.fail(found) : Effect.die(error)
@@ -152,7 +155,8 @@ export const makeJobQueue = Effect.fnUntraced(function* <Job extends object, R>(
 
   /** Offers the owner's next jobs, together with the transaction that it must be called in. */
   const offerNext = Effect.fnUntraced(function* (owner: string) {
-    // The second of two transactions about one owner has to see what the first one offered or left waiting.
+    // The second of two transactions about one owner must see the jobs that the first has offered or left
+    // waiting.
     yield* sql`SELECT pg_advisory_xact_lock(hashtextextended(${`${name}/${owner}`}, 0))`
     const next = yield* sql`SELECT item.id, item.job FROM ${waiting(sql`${owner}`)} ORDER BY item.turn
       LIMIT greatest(0, coalesce((SELECT jobs FROM (${rooms}) AS room WHERE room.owner = ${owner}), ${perOwnerMax}))`.pipe(

@@ -10,7 +10,10 @@ export type MaintenanceCommand =
   | "parley file move"
   | "parley database move"
 
-/** Seconds that a command waits for another one that is just ending, or for the removal of a file under way. */
+/**
+ * Seconds that a command waits for another command that is just ending, or for the removal of a file under
+ * way.
+ */
 const lockSeconds = 3
 
 /** Another command works on the database. `message` names it, and says what to do. */
@@ -62,7 +65,10 @@ export const holdMaintenance = Effect.fn("MaintenanceLock.hold")(function* (
   yield* session.run("SELECT set_config('application_name', $1, false)", [command])
 })
 
-/** The same, and bytes of deleted files stay in the store until the session ends: see `files/BlobStore`. */
+/**
+ * Holds the lock, and keeps bytes of deleted files in the store until the session ends: see
+ * `files/BlobStore`.
+ */
 export const holdDeletedBytes = Effect.fn("MaintenanceLock.holdDeletedBytes")(function* (
   session: CopySession,
   command: MaintenanceCommand

@@ -86,7 +86,7 @@ const numberOf = (name: string): number => Number.parseInt(name, 10)
 /** The schema of this version: the number of its newest migration. */
 export const newestKnown = Math.max(...Object.keys(migrations).map(numberOf))
 
-/** The database was migrated by a newer version of the service; this one doesn't know its tables. */
+/** The database was migrated by a newer version of the service, whose tables this version can't read. */
 class SchemaTooNew extends Schema.TaggedError<SchemaTooNew>()("SchemaTooNew", {
   found: Schema.Int,
   known: Schema.Int,
@@ -152,11 +152,11 @@ const newestApplied = Effect.gen(function* () {
   return row.newest === null ? nothingApplied : { ...row, newest: row.newest }
 })
 
-/** Which migrations a database needs. */
+/** The migrations that a database needs. */
 export interface MigrationPlan {
   /** The number of the newest migration that was applied; 0 in an empty database. */
   readonly before: number
-  /** That of the newest one that this version knows. */
+  /** The number of the newest migration of this version. */
   readonly after: number
   /** Pending migrations in the order in which they run. */
   readonly pending: ReadonlyArray<string>
@@ -214,7 +214,7 @@ const migrateOnce = Effect.fnUntraced(function* (onMigration: OnMigration) {
 const mayRetry = (error: SqlError.SqlError): boolean =>
   error.reason.operation === "connect" ? isPassing(error) : isUnavailable(error)
 
-/** The migrator names the migration, and keeps what its statement failed with as the cause. */
+/** The migrator's message names the migration. Its cause is the failure of the statement. */
 const reasonOf = (error: Error): string =>
   SqlError.isSqlError(error.cause) ? `${error.message}: ${error.cause.message}` : error.message
 
@@ -249,7 +249,7 @@ const withClient = <A, E extends Error>(
     inRealTime
   )
 
-/** Why a database can't be migrated. */
+/** The reasons why a database can't be migrated. */
 type MigrationRefused = SchemaTooNew | RestoreUnfinished | MigrationFailed
 
 /** Returns the plan of `migrate`. Nothing is changed. */

@@ -4,7 +4,7 @@ import type { Page } from "../domain/Account.ts"
 /** Rows that one page of a list has at most. */
 export const pageRowsMax = 200
 
-/** Rows that a query asks for: one more than a page has tells that there is another page. */
+/** Rows that a query asks for. One row beyond the page shows that there is another page. */
 export const pageRowsAsked = pageRowsMax + 1
 
 export const pageOf = <A>(rows: ReadonlyArray<A>): Page<A> => ({
@@ -15,10 +15,7 @@ export const pageOf = <A>(rows: ReadonlyArray<A>): Page<A> => ({
 /** Stands for "from the beginning": no id sorts before it. */
 export const firstId = "00000000-0000-0000-0000-000000000000"
 
-/**
- * A part of a list in the order of ids: from the entry `after` on, or what comes right before the entry
- * `before`.
- */
+/** A part of a list in the order of ids: the entries behind `after`, or directly before `before`. */
 export interface Stretch<Id extends string> {
   readonly limit: number
   readonly order: "asc" | "desc"

@@ -72,7 +72,7 @@ const Facts = Schema.Tuple([
   })
 ])
 
-/** Also after a failover that left the address to the standby. */
+/** The advice for a read-only database, as after a failover whose address still leads to the standby. */
 export const readOnlyText =
   "The database is read-only: it is a standby, or has default_transaction_read_only. Name the primary."
 

@@ -2,8 +2,8 @@ import { Effect, Layer } from "effect"
 import { Database } from "./Database.ts"
 
 /**
- * Releases at the start what a killed process held: leases, reservations, locks. Only the embedded server has a single owner,
- * which has just started; on another server they expire by the database's clock.
+ * Releases the resources of a killed process at the start: leases, reservations, locks. Only the embedded
+ * server has a single owner, which has just started. On another server they expire by the database's clock.
  */
 export const layerReleasing = <E, R>(release: Effect.Effect<unknown, E, R>) =>
   Layer.effectDiscard(

@@ -8,13 +8,16 @@ export type CopiedTable = typeof CopiedTable.Type
 /** The state of a sequence. */
 export const CopiedSequence = Schema.Struct({
   name: Schema.String,
-  /** Text, because the value may be beyond what a number holds exactly. */
+  /** A text, because the value may exceed the integers that a number represents exactly. */
   lastValue: Schema.String,
   isCalled: Schema.Boolean
 })
 export type CopiedSequence = typeof CopiedSequence.Type
 
-/** Tables whose rows say how the schema came about, or which processes run on the database; no copy takes them along. */
+/**
+ * Tables that no copy includes: the rows state the origin of the schema, or the processes that run on the
+ * database.
+ */
 export const neverCopied: ReadonlyArray<string> = [
   "effect_sql_migrations",
   "file_jobs_migrations",
@@ -87,15 +90,15 @@ export const inRows =
     )
 
 /**
- * Deletes what migrations have put into a table. One that is empty may refuse every deletion, as the audit
- * log does.
+ * Deletes the rows that migrations have put into a table. An empty table is skipped, because it may refuse
+ * every deletion, as the audit log does.
  */
 export const clearTable = Effect.fnUntraced(function* (session: CopySession, { name }: CopiedTable) {
   const found = yield* session.run(`SELECT 1 FROM ${quoted(name)} LIMIT 1`)
   if (found.length > 0) yield* session.run(`DELETE FROM ${quoted(name)}`)
 })
 
-/** Adds the rows of such a text to a table; the answer is their number. */
+/** Adds the rows of such a text to a table. Returns their number. */
 export const writeTable = <E, R>(
   session: CopySession,
   table: CopiedTable,
@@ -139,8 +142,8 @@ const foreignKeyQuery = `SELECT conrelid::regclass::text AS table, quote_ident(c
 type ForeignKey = Readonly<Record<"table" | "name" | "definition", unknown>>
 
 /**
- * Lets tables be filled in any order, and fast. To be called in a transaction; `addForeignKeys` takes what it
- * returns.
+ * Removes foreign keys, so that tables can be filled fast and in any order. Call it in a transaction, and
+ * pass its result to `addForeignKeys`.
  */
 export const dropForeignKeys = Effect.fnUntraced(function* (session: CopySession) {
   const keys = yield* session.run(foreignKeyQuery)
@@ -156,7 +159,7 @@ export const addForeignKeys = (session: CopySession, keys: ReadonlyArray<Foreign
     { discard: true }
   )
 
-/** Runs a transaction. Where it fails or is interrupted, the session has to be closed, which rolls it back. */
+/** Runs a transaction. If it fails or is interrupted, the session must be closed, which rolls it back. */
 export const inTransaction = <A, E, R>(
   session: CopySession,
   mode: "READ ONLY" | "READ WRITE",

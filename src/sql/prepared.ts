@@ -4,9 +4,9 @@ import type { SqlClient, Statement } from "effect/sql"
 export type Placeholder = symbol
 
 /**
- * A statement whose text is put together once, for what every request runs: a template does it each time, and
- * the driver then hashes the new text to find out whether the server knows it (docs/decisions/speed.md).
- * `build` inserts parameters by their names.
+ * A statement for every request, whose text is built once. A template would build it each time, and the
+ * driver would hash the new text to find the prepared statement (docs/decisions/speed.md). `build` inserts
+ * parameters by their names.
  */
 export const prepared = <Parameters extends object>(
   sql: SqlClient.SqlClient,

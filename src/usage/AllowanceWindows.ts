@@ -54,7 +54,7 @@ const mostRestrictiveFirst = Order.combineAll([
   Order.mapInput(Order.Boolean, (bound: Bound) => bound.owner === "key")
 ])
 
-/** Why nothing was granted: the bound that is in the way for longest. */
+/** The refusal by the bound that applies for longest. */
 export const exceeded = (asked: ReadonlyArray<Asked>, now: DateTime.Utc): UsageLimitExceeded | null => {
   const [bound] = asked
     .flatMap(boundsOf)

@@ -40,8 +40,8 @@ export const makeReservationTable = Effect.gen(function* () {
     ), ${apply}`
 
   /**
-   * Renews reservations, and returns those that are gone. Rows that another statement has locked are skipped,
-   * because waiting for them in another order could deadlock.
+   * Renews reservations, and returns those that no longer exist. Rows that another statement has locked are
+   * skipped, because waiting for them in another order could deadlock.
    */
   const renew = Effect.fnUntraced(function* (held: ReadonlyArray<Reservation>) {
     const ids = held.map((one) => one.responseId)
@@ -63,9 +63,9 @@ export const makeReservationTable = Effect.gen(function* () {
   })
 
   /**
-   * Restores reservations that expired while their response runs, whatever is left: this process was
-   * suspended, or did not reach the database. What the response spends will count anyway, and must not be
-   * granted a second time.
+   * Restores reservations that expired during their response, even beyond the limit: this process was
+   * suspended, or did not reach the database. The response spends these tokens in any case, so they must not
+   * be granted a second time.
    */
   const restore = (lost: ReadonlyArray<Reservation>) => {
     const column = <A>(of: (one: Reservation) => A) => lost.map(of)
@@ -128,7 +128,7 @@ export const makeReservations = Effect.gen(function* () {
       const { responseId } = reservation
       running.set(responseId, [...(running.get(responseId) ?? []), reservation])
     },
-    /** Its reservations are released with its record, or expire. */
+    /** Stops renewing a response's reservations. They are released with its record, or expire. */
     forget: (id: ResponseId): void => {
       running.delete(id)
     },

@@ -6,7 +6,7 @@ import { ApiKeyId, type ResponseId, UserId } from "../domain/Ids.ts"
 import { hasTokenLimit } from "../domain/KeyLimits.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
 
-/** A reservation expires so long after its last renewal. */
+/** A reservation expires this long after its last renewal. */
 export const reservationSeconds = 60
 
 /** The tokens that a request asks for. */
@@ -19,13 +19,15 @@ export interface TokenRequest {
   readonly limitedKey: ApiKeyId | null
   /** The most that it can spend. */
   readonly most: number
-  /** Usual tokens of such a request: so many are reserved if they are left. */
+  /** Usual tokens of such a request, which are reserved if enough are left. */
   readonly usual: number
-  /** Least tokens of such a request. If anything is left, it gets this many, even beyond the limit. */
+  /**
+   * Least tokens of such a request. If anything is left, the request gets this many, even beyond the limit.
+   */
   readonly least: number
 }
 
-/** Whose limits a request of the caller is under. */
+/** The owners whose limits apply to a request of the caller. */
 export const ownersOf = ({
   keyId,
   keyLimits,
@@ -41,7 +43,7 @@ export interface Grant {
   readonly left: number
 }
 
-/** Who has token limits, and counters. */
+/** The owner of token limits and counters. */
 const OwnerId = Schema.Union([UserId, ApiKeyId])
 type OwnerId = typeof OwnerId.Type
 
@@ -56,7 +58,7 @@ const Counted = Schema.Struct({
 })
 export type Counted = typeof Counted.Type
 
-/** The same after a request, with what was granted and by which limits. */
+/** The counters after a request, with the granted tokens and the limits that bounded them. */
 const Asked = Schema.Struct({
   ...Counted.fields,
   owner: Schema.Literals(["user", "key"]),
@@ -200,8 +202,8 @@ export const makeTokenCounters = Effect.gen(function* () {
     ).pipe(sql.withTransaction)
 
   /**
-   * Reserves what is granted, which is 0 where nothing is left. The windows of the user, and of the key if it
-   * has limits.
+   * Reserves the granted tokens, which are 0 if nothing is left, in the windows of the user, and of the key
+   * if it has limits.
    */
   const reserve = Effect.fnUntraced(function* (ask: TokenRequest, limits: TokenLimits, now: DateTime.Utc) {
     const { day } = windowsOf(now)

@@ -72,14 +72,15 @@ export class Usage extends Context.Service<
      */
     readonly reserve: (ask: TokenRequest) => Effect.Effect<Grant, UsageLimitExceeded | DatabaseUnavailable>
     /**
-     * The same before a request begins: where running requests have reserved all that is left, it waits in
-     * the queue of its user, or of its key if that has limits, for `PARLEY_TOKEN_WAIT_SECONDS` before it
-     * fails.
+     * Reserves tokens before a request begins. If running requests have reserved the rest, the request waits
+     * in the queue of its user, or of its key if that has limits. It fails after `PARLEY_TOKEN_WAIT_SECONDS`.
      */
     readonly admit: (ask: TokenRequest) => Effect.Effect<Grant, UsageLimitExceeded | DatabaseUnavailable>
-    /** The user's limits, and what is spent of them. */
+    /** The user's limits, and the tokens spent of them. */
     readonly allowanceOf: (userId: UserId) => Effect.Effect<AllowanceState, DatabaseUnavailable>
-    /** The limits of these keys, and what is used of them. Keys without token limits cost no statement. */
+    /**
+     * The limits of these keys, and the tokens spent of them. Keys without token limits cost no statement.
+     */
     readonly keyAllowances: (
       keys: ReadonlyArray<LimitedKey>
     ) => Effect.Effect<KeyAllowances, DatabaseUnavailable>

@@ -9,9 +9,9 @@ import { rowsAs } from "../sql/rows.ts"
 const recordsPerStepMax = 2_000
 
 /**
- * Removes the link between a deleted user and what the user spent: tokens, models and times stay for the sums
- * of the organization and of the installation, without user and key. Returns how many records were changed;
- * counters go with the last ones.
+ * Removes the link between a deleted user and the user's spending. Tokens, models and times stay for the sums
+ * of the organization and of the installation, without user and key. Returns the number of changed records.
+ * The counters are deleted with the last records.
  */
 export const makeUsageErasure = Effect.map(SqlClient.SqlClient, (sql) =>
   Effect.fn("Usage.eraseSome")(function* (userId: UserId) {

@@ -6,11 +6,11 @@ const recordRetriesMax = 6
 const recordPause = "50 millis"
 const recordSchedule = Schedule.exponential("100 millis").pipe(Schedule.upTo({ times: recordRetriesMax }))
 
-/** After that it is retried in the background, for so long, and for so many records at once. */
+/** The schedule of later attempts in the background, and the number of records that may wait at once. */
 const lateSchedule = Schedule.spaced("2 seconds").pipe(Schedule.upTo({ duration: "10 minutes" }))
 const lateRecordsMax = 10_000
 
-/** Records what was spent. The client has its answer by then, so a failure is only logged. */
+/** Records the usage of a response. The client has its answer by then, so a failure is only logged. */
 export const makeRecord = Effect.gen(function* () {
   const usage = yield* Usage
   const scope = yield* Effect.scope

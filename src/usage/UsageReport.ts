@@ -36,7 +36,10 @@ const Row = Schema.Struct({
 })
 
 interface ReportLine extends UsageSums {
-  /** The day, the name of the model or of the organization, the e-mail address of the user, or the id of the key. */
+  /**
+   * The day, the name of the model or of the organization, the e-mail address of the user, or the id of the
+   * key.
+   */
   readonly label: string
   /**
    * The owner's name of the key, its last characters, and the owner's e-mail address; null unless split by

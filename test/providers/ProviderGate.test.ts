@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Schema, Scope } from "effect"
 import { TestClock } from "effect/testing"
-import { alone, type CallOptions } from "../../src/domain/ModelCall.ts"
+import { type CallOptions, withoutFallback } from "../../src/domain/ModelCall.ts"
 import {
   classify,
   ContentRefused,
@@ -24,7 +24,7 @@ import { gate } from "./ServerSetup.ts"
 
 const broken = new ServerFailed({ status: 500, detail: "HTTP 500" })
 
-const of = (user: string): CallOptions => ({ ...alone, user })
+const of = (user: string): CallOptions => ({ ...withoutFallback, user })
 const withFallback = (user: string): CallOptions => ({ hasFallback: () => true, user })
 
 /** One request of a user that comes to this end; fails where the server isn't asked. */

@@ -27,20 +27,22 @@ export interface Blobs {
   /** The store's kind and place, for the operator. It holds no secret. */
   readonly place: string
   /**
-   * Streams bytes to storage; memory stays flat. Nothing is left behind when the stream fails or is interrupted. The bytes
-   * are durable when it succeeds.
+   * Streams bytes to storage in constant memory. Nothing is left behind if the stream fails or is
+   * interrupted. The bytes are durable when it succeeds.
    */
   readonly put: <E, R>(
     bytes: Stream.Stream<Uint8Array, E, R>
   ) => Effect.Effect<StoredBlob, E | StorageFailed, R>
-  /** The bytes, or a part of them; it fails when the store holds fewer. Those in the trash count as there. */
+  /** The bytes, or a range of them. Fails if the store holds fewer. Bytes in the trash can still be read. */
   readonly get: (key: string, range?: ByteRange) => Stream.Stream<Uint8Array, StorageFailed>
   readonly has: (key: string) => Effect.Effect<boolean, StorageFailed>
-  /** Succeeds also where there is no such blob. */
+  /** Removes a blob. Succeeds if there is none. */
   readonly remove: (key: string) => Effect.Effect<void, StorageFailed>
-  /** The keys whose bytes were put so long ago or longer, those in the trash included. */
+  /** The keys whose bytes were put at least this long ago, including those in the trash. */
   readonly olderThan: (age: Duration.Input) => Stream.Stream<string, StorageFailed>
-  /** Removes what puts that broke off so long ago have left; `age` must be beyond the longest upload. */
+  /**
+   * Removes the remains of puts that broke off at least this long ago. `age` must exceed the longest upload.
+   */
   readonly sweepLeftovers: (age: Duration.Input) => Effect.Effect<void, StorageFailed>
   /** The store's list of blobs that are to be removed later. Their bytes stay in place until then. */
   readonly trash: {
@@ -49,7 +51,7 @@ export interface Blobs {
     readonly take: (key: string) => Effect.Effect<void, StorageFailed>
     readonly list: Stream.Stream<TrashedBlob, StorageFailed>
   }
-  /** Stores some bytes, reads them back and removes them, without repeating what fails. */
+  /** Stores some bytes, reads them back and removes them. Retries nothing. */
   readonly check: Effect.Effect<void, StorageFailed>
   /** Null for a store that is a part of its database. */
   readonly mark: {
@@ -76,7 +78,7 @@ export const markText = ({
   readonly database: string
 }): string => `${store}\n${database}\n`
 
-/** The first line alone is what a directory had before stores were bound. */
+/** A mark of only the first line is from a version in which stores were not bound. */
 export const parseMark = (text: string): Effect.Effect<StoreMark, StorageFailed> => {
   const [store, database = null, ...others] = text.trim().split("\n")
   return isId(store) && (database === null || isId(database)) && others.length === 0

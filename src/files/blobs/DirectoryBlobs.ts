@@ -98,7 +98,8 @@ const makeWriting = Effect.fnUntraced(function* (root: string) {
     Effect.gen(function* () {
       const directory = path.dirname(file)
       yield* ensure(root, directory)
-      // The twin may be removed at the same time, and not every file system has links: then the draft itself takes the name.
+      // Another process may remove the twin at the same time, and some file systems have no links. Then the
+      // draft itself is renamed.
       const linked = yield* Effect.orElseSucceed(linkTwin(file, bytes), () => false)
       if (!linked) yield* fs.rename(draft, file)
       yield* sync(directory)
@@ -112,8 +113,9 @@ const makeWriting = Effect.fnUntraced(function* (root: string) {
 })
 
 /**
- * Files below `<dataDir>/files`, found by the SHA-256 of what is in them. Each put makes a name of its own; equal bytes lie
- * on the disk once, as links to one file, so that removing one name never takes the bytes from under another.
+ * Files below `<dataDir>/files`, found by the SHA-256 of their content. Each put creates a name of its own.
+ * Equal bytes are stored once, as links to one file, so that removing one name never removes the bytes of
+ * another.
  */
 export const makeDirectoryBlobs = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
@@ -129,7 +131,7 @@ export const makeDirectoryBlobs = Effect.gen(function* () {
 
   yield* prepare([blobs, drafts, trashed])
 
-  /** The path of a key's bytes; null for a key that isn't one of this store's, so that no key is a path to elsewhere. */
+  /** The path of a key's bytes; null for a key of another form, so that no key leads outside of the store. */
   const fileOf = (key: string): string | null => {
     const [, first, second] = keyPattern.exec(key) ?? []
     return first === undefined || second === undefined ? null : path.join(blobs, first, second, key)
@@ -171,7 +173,7 @@ export const makeDirectoryBlobs = Effect.gen(function* () {
     return file === null ? Effect.void : failing("remove")(fs.remove(file, { force: true }))
   }
 
-  /** The files of a directory that were last written or touched so long ago or longer. */
+  /** The files of a directory that were last written or touched at least this long ago. */
   const oldIn = Effect.fnUntraced(function* (directory: string, age: Duration.Input) {
     const before = (yield* Clock.currentTimeMillis) - Duration.toMillis(age)
     const names = Option.getOrElse(yield* ifThere(fs.readDirectory(directory)), () => [])
@@ -241,7 +243,9 @@ const unknownKey = (operation: StorageFailed["operation"]) =>
 
 const isTaken = (error: PlatformError.PlatformError): boolean => error.reason._tag === "AlreadyExists"
 
-/** A file with a random id, by which a directory is known wherever it is mounted. The first process creates it. */
+/**
+ * A file with a random id, which identifies a directory wherever it is mounted. The first process creates it.
+ */
 const makeDirectoryMark = Effect.fnUntraced(function* (root: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path

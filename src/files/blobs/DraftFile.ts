@@ -6,22 +6,22 @@ import { makeTally, writeInPieces } from "./Pieces.ts"
 const fileMode = 0o600
 /** Bytes that one write takes. Each wakes a thread and the event loop. */
 export const pieceBytes = 1024 * 1024
-/** Bytes after which the disk begins with what is there. */
+/** Bytes after which a flush of the written bytes begins. */
 const flushBytes = 32 * 1024 * 1024
 
 const failing = <A, R>(effect: Effect.Effect<A, PlatformError.PlatformError, R>) =>
   Effect.mapError(effect, (cause) => new StorageFailed({ operation: "put", cause }))
 
 /**
- * Writes bytes to a new file, and succeeds once the disk has them. Receiving and hashing go on while the bytes before are written,
- * and the bytes of a long file are flushed as they come, so that little is left to wait for at its end.
+ * Writes bytes to a new file, and succeeds once the disk has them. Receiving and hashing continue during
+ * writes, and a long file is flushed while it arrives, so that its end needs little time.
  */
 export const makeDraftFiles = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
   // One for all files: a flush keeps one of Node's four threads for files busy.
   const flushes = Semaphore.makeUnsafe(1)
 
-  /** Flushes what was written, unless a flush is running; it is waited for before the file is closed. */
+  /** Flushes the written bytes, unless a flush is running. The flush ends before the file is closed. */
   const makeFlush = (file: FileSystem.File) => {
     let unflushed = 0
     let running: Fiber.Fiber<unknown, StorageFailed> | null = null

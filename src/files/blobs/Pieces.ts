@@ -3,7 +3,7 @@ import { createHash } from "node:crypto"
 import { Effect, Fiber, Stream } from "effect"
 import { StorageFailed } from "../../domain/Errors.ts"
 
-/** From `start` (inclusive) to `end` (exclusive). */
+/** A range of bytes from `start` (inclusive) to `end` (exclusive). */
 export interface ByteRange {
   readonly start: number
   readonly end: number
@@ -16,7 +16,10 @@ interface Filling {
 
 const nothing = new Uint8Array(0)
 
-/** Cuts bytes into pieces of exactly `pieceBytes`, the last one excepted. A piece is no view of what came in. */
+/**
+ * Cuts bytes into pieces of exactly `pieceBytes`, except the last. A piece is a copy of the input, and no
+ * view.
+ */
 export const inPieces =
   (pieceBytes: number) =>
   <E, R>(bytes: Stream.Stream<Uint8Array, E, R>): Stream.Stream<Uint8Array, E, R> =>
@@ -44,9 +47,11 @@ const fill = (filling: Filling, incoming: Uint8Array, pieceBytes: number): Reado
 }
 
 /**
- * Runs `write` with pieces of exactly `pieceBytes`, the last one excepted, one after the other. While one is written, the bytes of
- * the next are taken, and then wait: memory holds two pieces. A piece is good only until its `write` is done, because making a
- * new buffer for each costs more than filling it. No `write` outlasts this.
+ * Runs `write` with pieces of exactly `pieceBytes`, except the last, one after the other. During a write the
+ * next piece is collected, and then waits: memory holds two pieces.
+ *
+ * A piece is valid only until its `write` is done, because creating a new buffer for each costs more than
+ * filling it. No `write` outlasts this effect.
  */
 export const writeInPieces = <E, R, E2, R2>(
   bytes: Stream.Stream<Uint8Array, E, R>,
@@ -113,7 +118,7 @@ export const ofLength =
 /** Length and SHA-256 of bytes that pass by in pieces. */
 interface Tally {
   readonly add: (piece: Uint8Array) => void
-  /** To be asked once, after the last piece. */
+  /** The length and the hash. Call it once, after the last piece. */
   readonly total: () => { readonly bytes: number; readonly sha256: Uint8Array }
 }
 

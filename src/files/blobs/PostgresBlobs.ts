@@ -40,8 +40,8 @@ const makeWriting = Effect.gen(function* () {
   const random = yield* SecureRandom.SecureRandom
 
   /**
-   * Removes a blob: first hides it by a length that no put completes, then deletes its pieces, some at a time, and the row last.
-   * The sweep removes only what never became complete.
+   * Removes a blob. First hides it by a length that no put completes, then deletes its pieces in steps, and
+   * the row last. The sweep removes only blobs that never became complete.
    */
   const discard = Effect.fnUntraced(function* (key: string, which: "any" | "incomplete") {
     const marked = yield* sql`UPDATE file_blobs SET complete = false, bytes = ${removedBytes}
@@ -56,7 +56,8 @@ const makeWriting = Effect.gen(function* () {
     yield* sql`DELETE FROM file_blobs WHERE key = ${key}`
   })
 
-  // The disk is waited for once, at the end: what the last statement counts is what a crash before it has left.
+  // Only the last statement waits for the disk. It counts the pieces, so it notices a piece that a crash has
+  // lost.
   const addPiece = (key: string, position: number, data: Uint8Array) =>
     sql`INSERT INTO file_blob_pieces (key, position, data)
       SELECT ${key}, ${position}, ${data} FROM (SELECT set_config('synchronous_commit', 'off', true)) AS quick`
@@ -105,8 +106,8 @@ const makeWriting = Effect.gen(function* () {
 })
 
 /**
- * Bytes in PostgreSQL, in pieces. Every statement stands for itself: no connection is held while a client is waited for. A
- * blob exists from the moment when its row is `complete`.
+ * Bytes in PostgreSQL, in pieces. Each statement is a transaction of its own, so that no connection is held
+ * while a client is waited for. A blob exists as soon as its row is `complete`.
  */
 export const makePostgresBlobs = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -154,7 +155,7 @@ export const makePostgresBlobs = Effect.gen(function* () {
   const remove = (key: string) =>
     keyPattern.test(key) ? failing("remove")(discard(key, "any")) : Effect.void
 
-  /** BlobKey of one kind that were last touched so long ago, in pages. */
+  /** The keys of one kind that were last touched this long ago, in pages. */
   const pageOf = (complete: boolean, age: Duration.Input, after: string) =>
     sql`SELECT key FROM file_blobs
       WHERE complete = ${complete} AND key > ${after}

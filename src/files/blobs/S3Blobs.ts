@@ -15,9 +15,9 @@ import {
 
 /** Timeout of a request whose failure a caller waits for. */
 const onceSeconds = 5
-/** Parts of one upload that are under way at once; each is in memory, and so are two more that are being read. */
+/** Parts of one upload that are sent at once. Each is in memory, and so are two more that are being read. */
 const partsAtOnceMax = 2
-/** Seconds for which the remains of a failed put are cleaned up; then they are left to the sweep. */
+/** Seconds for which the remains of a failed put are removed. The rest is left to the sweep. */
 const cleanupSeconds = 30
 
 const keyPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
@@ -36,7 +36,7 @@ const abortUploads = (bucket: Bucket, name: string) =>
     Stream.runForEach(bucket.abortUpload)
   )
 
-/** Writes an object, in parts if it is longer than one. `begun` is given the id of the upload, should there be one. */
+/** Writes an object, in parts if it is longer than one. `begun` gets the id of a multipart upload. */
 const write = Effect.fnUntraced(function* <E, R>(
   bucket: Bucket,
   partBytes: number,
@@ -75,7 +75,8 @@ const write = Effect.fnUntraced(function* <E, R>(
   return total
 })
 
-// The list also has what an attempt began whose answer was lost; not every store lets everyone see it.
+// The list also has uploads of attempts whose answer was lost. Some stores permit the list only to certain
+// keys.
 const cleanUp = (bucket: Bucket, name: string, begun: ReadonlyArray<string>) =>
   Effect.all(
     [
@@ -141,7 +142,7 @@ export const makeS3Blobs = Effect.fnUntraced(function* (given?: BucketLimits) {
       })),
       Stream.filter(({ key }) => isKey(key))
     )
-  /** The latest time that is so long ago, in milliseconds. */
+  /** The time this long ago, in milliseconds. */
   const timeBefore = (age: Duration.Input) =>
     Effect.map(Clock.currentTimeMillis, (now) => now - Duration.toMillis(age))
 

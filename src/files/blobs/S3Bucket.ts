@@ -20,13 +20,16 @@ export const bucketLimits = {
 }
 
 export type BucketLimits = Readonly<typeof bucketLimits> & {
-  /** Seconds for which a request is repeated after its first failure. A download starts to count again with each byte. */
+  /**
+   * Seconds for which a request is repeated after its first failure. Each byte of a download restarts the
+   * time.
+   */
   readonly retrySeconds: number
 }
 
 /** Objects that one request lists. */
 const objectsPerPage = 1000
-/** Codes of S3 that mean "later", whatever status a server gives them. */
+/** Codes of S3 for temporary failures, regardless of the status. */
 const passingCodes = ["SlowDown", "RequestTimeout", "InternalError", "ServiceUnavailable"]
 
 /** A request to the bucket failed. */
@@ -42,7 +45,7 @@ export class BucketFailure extends Schema.TaggedError<BucketFailure>()("BucketFa
   }
 }
 
-/** The client wraps what it gets from the server at `host`. */
+/** Unwraps the client's error around the answer of the server at `host`. */
 const failureAt = (host: string) => (error: unknown) => {
   const reason =
     Predicate.hasProperty(error, "cause") && error.cause instanceof S3ServiceError ? error.cause : error
@@ -57,7 +60,7 @@ const failureAt = (host: string) => (error: unknown) => {
 const refused = (message: string, status: number | null = null) =>
   Effect.fail(new BucketFailure({ status, message }))
 
-/** Nothing where the bucket has no such object or upload. */
+/** None if the bucket has no such object or upload. */
 export const ifPresent = <A>(effect: Effect.Effect<A, BucketFailure>) =>
   Effect.asSome(effect).pipe(
     Effect.catchIf(
@@ -107,7 +110,7 @@ type Requests = ReturnType<typeof makeRequests>
 const makeReading = ({ host, once }: Requests, limits: BucketLimits) => {
   const { backoffMillis, backoffMillisMax, idleSeconds, requestSeconds, retriesMax, retrySeconds } = limits
 
-  /** The answer to a GET, checked to be what was asked for. Its body lives as long as the scope. */
+  /** The answer to a GET, checked against the request. Its body can be read until the scope closes. */
   const open = Effect.fnUntraced(function* (name: string, start: number, end: number | undefined) {
     const life = yield* Effect.acquireRelease(
       Effect.sync(() => new AbortController()),
@@ -175,7 +178,10 @@ interface UploadedPart {
 
 const Upload = Schema.Struct({ Key: Schema.String, UploadId: Schema.String, Initiated: Schema.String })
 
-/** The list of uploads as the client reads the XML: one upload is no list, and an empty field is an empty text. */
+/**
+ * The list of uploads in the form in which the client parses the XML: one upload is no list, and an empty
+ * field is an empty text.
+ */
 const decodeUploads = Schema.decodeUnknownEffect(
   Schema.Struct({
     ListMultipartUploadsResult: Schema.Struct({
@@ -187,13 +193,13 @@ const decodeUploads = Schema.decodeUnknownEffect(
   })
 )
 
-/** The uploads in parts of a bucket. `lengthOf` gives the length of an object. */
+/** The multipart uploads of a bucket. `lengthOf` returns the length of an object. */
 const makeUploads = (
   { once, repeated }: Requests,
   { requestSeconds, uploadSeconds }: BucketLimits,
   lengthOf: (name: string) => Effect.Effect<Option.Option<number>, BucketFailure>
 ) => {
-  /** `strays` says that an attempt that failed may have begun an upload too. */
+  /** Begins an upload. `strays`: a failed attempt may have begun another upload. */
   const createUpload = (name: string) =>
     Effect.suspend(() => {
       let attempts = 0
@@ -251,13 +257,18 @@ const makeUploads = (
   return { createUpload, uploadPart, completeUpload, uploads, abortUpload }
 }
 
-/** A bucket of an S3-compatible store. Requests are signed, end in time, can be interrupted, and are repeated. */
+/**
+ * A bucket of an S3-compatible store. Requests are signed, end in time, can be interrupted, and are repeated.
+ */
 export const makeBucket = (endpoint: NonNullable<Settings["files"]["s3"]>, limits: BucketLimits) => {
   const { requestSeconds, uploadSeconds } = limits
   const requests = makeRequests(endpoint, limits)
   const { host, once, repeated } = requests
 
-  /** Replaces whatever has the name. A bucket might obey a request that was cut off after all, so none is. */
+  /**
+   * Replaces the object of that name. The request is uninterruptible, because a bucket may still carry out a
+   * request that was cut off.
+   */
   const put = (name: string, bytes: Uint8Array) =>
     Effect.asVoid(repeated(Effect.uninterruptible(once(uploadSeconds, (s3) => s3.putObject(name, bytes)))))
 

@@ -14,27 +14,33 @@ import { makeRecord } from "../../usage/UsageRecording.ts"
 import type { Attempt } from "../Attempts.ts"
 import { type Budget, unlimited } from "./AnswerBound.ts"
 
-/** A user with any tokens left gets an answer of so many, even if that exceeds the limit. */
+/** A user with any tokens left gets an answer of up to this many tokens, even beyond the limit. */
 const answerTokensMin = 16
 
-/** A growing answer reserves at least so many more tokens, or as many as it has. */
+/** A growing answer reserves at least this many more tokens, or as many as it has. */
 const moreTokensMin = 512
 
-/** How long an answer pauses while other requests hold all that is left, and how often it asks again. */
+/**
+ * Seconds for which an answer waits while other requests have reserved all that is left, and the interval of
+ * its attempts.
+ */
 const pauseSeconds = 2
 const pauseSchedule = Schedule.spaced("250 millis").pipe(
   Schedule.upTo({ duration: `${pauseSeconds} seconds` })
 )
 
-/** What a response has spent so far. The functions below update it; it is recorded when the response ends. */
+/**
+ * The spending of a response so far. The functions below update it, and it is recorded when the response
+ * ends.
+ */
 export interface Meter {
   /** The model that was called last. */
   model: ModelSpec
-  /** What the model was sent whose answer is being written; null between two calls. */
+  /** The prompt of the answer that is being written; null between two calls. */
   prompt: Prompt | null
-  /** What that model has written. */
+  /** The text that the model has written. */
   text: () => string
-  /** What finished calls cost. */
+  /** The usage of finished calls. */
   usage: ModelUsage
   toolCalls: number
   outcome: Outcome
@@ -65,7 +71,7 @@ export const countToolCalls = (meter: Meter, calls: number): void => {
   meter.toolCalls += calls
 }
 
-/** How the response ends; it counts as abandoned until this is noted. */
+/** Notes how the response ends. It counts as abandoned until then. */
 export const noteOutcome = (meter: Meter, outcome: Outcome): Effect.Effect<void> =>
   Effect.sync(() => {
     meter.outcome = outcome
@@ -84,7 +90,10 @@ const sumOf = (one: ModelUsage, other: ModelUsage): ModelUsage => ({
   source: one.source === "provider" ? other.source : "tokenizer"
 })
 
-/** The tokens to record. For an unfinished call the tokenizer counts; one that failed before any text cost nothing. */
+/**
+ * The tokens to record. The tokenizer counts an unfinished call. A call that failed before any text cost
+ * nothing.
+ */
 export const costOf = Effect.fnUntraced(function* ({ outcome, prompt, text, usage }: Meter) {
   const written = text()
   if (prompt === null || (written === "" && outcome === "failed")) return usage
@@ -100,17 +109,20 @@ export const costOf = Effect.fnUntraced(function* ({ outcome, prompt, text, usag
 interface ResponseAccount {
   readonly meter: Meter
   readonly budget: Budget
-  /** The attempts, their answers bounded by what the token limits leave. */
+  /** The attempts, with their answers bounded by the remaining token limits. */
   readonly attempts: Arr.NonEmptyReadonlyArray<Attempt>
 }
 
-/** Reserves tokens for a response, and records what it cost. */
+/** Reserves tokens for a response, and records its cost. */
 export class Accounting extends Context.Service<
   Accounting,
   {
     /** Starts to read the caller's limits, so that `open` need not wait for them. */
     readonly prepare: (caller: Caller) => Effect.Effect<void>
-    /** Fails if the allowance is used up. When the scope closes, the cost is recorded, however the response ended. */
+    /**
+     * Reserves tokens. Fails if the allowance is used up. Records the cost when the scope closes, however the
+     * response ended.
+     */
     readonly open: (
       responseId: ResponseId,
       caller: Caller,
@@ -124,7 +136,8 @@ export class Accounting extends Context.Service<
       const usage = yield* Usage
       const record = yield* makeRecord
       const usualOutput = makeUsualOutput()
-      // When many clients disconnect at once, their prompts are counted one by one, so that streams get on between them.
+      // Prompts are counted one at a time when many clients disconnect at once, so that other streams
+      // continue in between.
       const counting = yield* Semaphore.make(1)
 
       const settle = Effect.fnUntraced(function* (
@@ -200,7 +213,7 @@ interface CallTokens {
   readonly outputTokens: number
 }
 
-/** What to ask for, for any of these calls, when answers usually have `usualTokens`. */
+/** The tokens to reserve for any of these calls, if answers usually have `usualTokens`. */
 const needsOf = (calls: ReadonlyArray<CallTokens>, usualTokens: number): Needs => {
   const largest = (outputTokensMax: number) =>
     Math.max(
@@ -248,7 +261,7 @@ const budgetOf = (
         while: (error) => error._tag === "UsageLimitExceeded" && error.used < error.limit,
         schedule: pauseSchedule
       }),
-      // While the database is away, the answer goes on with what it has.
+      // While the database is unavailable, the answer continues with its reserved tokens.
       Effect.catch(() => Effect.succeed<Grant>({ tokens: 0, left: 0 })),
       Effect.map((more) => {
         reserved += more.tokens

@@ -4,13 +4,13 @@ import { beginningWithin, noText, tally, tokensOf } from "../../domain/Tokens.ts
 import { countTokens } from "../../providers/Tokenizer.ts"
 import { makeWritten, type Written } from "./WrittenAnswer.ts"
 
-/** What the calls of one response may still spend. */
+/** The tokens that the calls of one response may still spend. */
 export interface Budget {
   /** Tokens that are reserved for the answer to a prompt. */
   readonly room: (promptTokens: number) => number
   /** Reserves more for an answer that may have `outputTokens` in all. */
   readonly more: (promptTokens: number, outputTokens: number) => Effect.Effect<void>
-  /** How many of `outputTokens` the answer of the next round may have; 0 if nothing is left for it. */
+  /** The part of `outputTokens` that the answer of the next round may have; 0 if nothing is left for it. */
   readonly nextRound: (promptTokens: number, outputTokens: number) => Effect.Effect<number>
 }
 
@@ -21,23 +21,31 @@ export const unlimited: Budget = {
 }
 
 /**
- * Keeps an answer within its tokens, even if the model server ignores the bound it was given. The server's own count is the
- * truth, but comes last. Until then a cheap estimate passes what is surely within the bound, and the tokenizer counts what may
- * not be. Text beyond the bound is withheld until the finish, and an answer far beyond it is cut.
+ * Keeps an answer within its tokens, even if the model server ignores the bound it was given.
+ *
+ * The server's own count is exact but comes last. Until then a cheap estimate passes text that is surely
+ * within the bound, and the tokenizer counts the rest. Text beyond the bound is withheld until the finish,
+ * and an answer far beyond it is cut.
  */
 export interface AnswerBound {
-  /** Takes the parts if all of them may be shown as they are, which is cheap and nearly always so. Else `admit` them. */
+  /**
+   * Takes the parts if all of them may be shown unchanged, which is cheap and nearly always true. Otherwise
+   * call `admit`.
+   */
   readonly passes: (parts: ReadonlyArray<ModelPart>) => boolean
-  /** Takes the parts, and returns what may be shown now. If it is cut, a `finish` ends it that isn't the server's own. */
+  /**
+   * Takes the parts, and returns those that may be shown now. A cut answer ends with a `finish` of the
+   * service, not the server's.
+   */
   readonly admit: (parts: ReadonlyArray<ModelPart>) => Effect.Effect<ReadonlyArray<ModelPart>>
   /** The text that was shown so far. */
   readonly text: () => string
   readonly isCut: () => boolean
-  /** Whether the bound was a token limit of which nothing more could be reserved. */
+  /** True if the bound was a token limit and no more of it could be reserved. */
   readonly isOutOfTokens: () => boolean
 }
 
-/** What is reserved of a token limit for an answer. */
+/** The part of a token limit that is reserved for an answer. */
 interface ReservedTokens {
   readonly tokens: () => number
   /** Reserves more, if possible. */
@@ -50,7 +58,7 @@ const noLimit: ReservedTokens = { tokens: () => Number.POSITIVE_INFINITY, more: 
 const countsFactorMax = 2
 const countsTokensMax = 32
 
-/** About the longest beginning of a text that has at most so many tokens. */
+/** About the longest beginning of a text that has at most this many tokens. */
 const beginningCounted = Effect.fnUntraced(function* (text: string, tokensMax: number) {
   let end = 0
   let left = tokensMax
@@ -64,7 +72,7 @@ const beginningCounted = Effect.fnUntraced(function* (text: string, tokensMax: n
   return text.slice(0, end)
 })
 
-/** How many tokens an answer may have now: at most `tokensMax`, of which more are reserved as they are needed. */
+/** The tokens that an answer may have now: at most `tokensMax`, reserved in steps as they are needed. */
 class AnswerLimit {
   private readonly tokensMax: number
   private readonly reserved: ReservedTokens
@@ -107,7 +115,7 @@ export const textParts = (
   return [isRefusal === true ? { type: "text", text, isRefusal } : { type: "text", text }]
 }
 
-/** It has no usage of the prompt, because the server's count never arrives. */
+/** The finish of a cut answer. It has no usage of the prompt, because the server's count never arrives. */
 const cutFinish = (outputTokens: number): ModelFinish => {
   const usage: ModelUsage = { ...nothingSpent, outputTokens, source: "tokenizer" }
   return { type: "finish", reason: "length", usage }
@@ -118,7 +126,7 @@ export const makeAnswerBound = (tokensMax: number, reserved: ReservedTokens = no
   const written = makeWritten()
   const limit = new AnswerLimit(tokensMax, reserved)
   let cut = false
-  /** What the model thinks is within its bound, too, unless its server ignores that. */
+  /** The reasoning. It counts towards the bound of the answer, too, unless the server ignores that. */
   let thought = noText
 
   const reserveWith = (text: string) => limit.reserve(() => written.estimateWith(text))
@@ -181,7 +189,10 @@ export const makeAnswerBound = (tokensMax: number, reserved: ReservedTokens = no
   }
 }
 
-/** What of a text may be shown, when as much is reserved for it as can be. A part that is shown as it came keeps its logprobs. */
+/**
+ * The part of a text that may be shown, after as much as possible is reserved. A part that is shown unchanged
+ * keeps its logprobs.
+ */
 const admittedText = Effect.fnUntraced(function* (written: Written, limit: AnswerLimit, part: TextPart) {
   const { text } = part
   if (written.showWithin(text, limit.tokens())) return [part]
@@ -205,7 +216,7 @@ const admittedParts = Effect.fnUntraced(function* (
   }
 ) {
   const admitted: Array<ModelPart> = []
-  // The finish may be among the same parts, where a server answers with one document: then nothing is to be cut.
+  // The finish is among the same parts if a server answers with one document. Nothing is cut then.
   const isFinished = parts.some(({ type }) => type === "finish")
   for (const part of parts) {
     if (bound.isCut()) break

@@ -5,14 +5,14 @@ import type { Attempt } from "./Attempt.ts"
 import type { Answer, GenerationError, GenerationPart, Opening, Round } from "./Round.ts"
 import type { RunningCalls } from "./ToolCalls.ts"
 
-/** Where an answer is between two pulls, and how its next round begins. */
+/** The state of an answer between two pulls, and the beginning of its next round. */
 
-/** What is counted over all rounds of an answer. */
+/** Counts over all rounds of an answer. */
 export interface Counts {
   readonly rounds: number
-  /** Whether a token limit leaves the answer less room than the request asked for. */
+  /** True if a token limit leaves the answer less room than the request asked for. */
   readonly isLimited: boolean
-  /** Whether the text was written a second time because it didn't pass the check. */
+  /** True if the text was written a second time because it failed the check. */
   readonly isRepaired: boolean
   /** The calls that are being written a second time because they didn't pass theirs. */
   readonly rewritten: Rewritten | null
@@ -30,7 +30,7 @@ export type State = Counts &
   (
     | { readonly at: "calling"; readonly attempt: Attempt; readonly call: Opening }
     | { readonly at: "writing"; readonly round: Round }
-    /** The round's last text has been handed over, and nothing of what follows its end. */
+    /** The round's last text has been handed over. The steps after its end remain. */
     | { readonly at: "ending"; readonly round: Round; readonly end: ModelFinish }
     | {
         readonly at: "running"

@@ -4,27 +4,30 @@ import type { ModelSpec } from "../../domain/Model.ts"
 import type { CallOptions, ModelMessage, ModelPart, ModelRequest } from "../../domain/ModelCall.ts"
 import { messagesTokens } from "../prompt/PromptMessages.ts"
 
-/** One way to get the answer: a model and the request for it. */
+/** A model and the request that asks it for the answer. */
 export interface Attempt {
   readonly model: ModelSpec
   readonly request: ModelRequest
   /** Estimated tokens of the request's messages. */
   readonly promptTokens: number
-  /** Whether a token limit leaves its answer less room than the request asked for. */
+  /** True if a token limit leaves the answer less room than the request asked for. */
   readonly isLimited: boolean
   /** Earlier turns that don't fit into the model's window. */
   readonly droppedTurns: number
-  /** Whether its provider is cooling down, so that it is no reliable fallback. */
+  /** True if the provider is cooling down, so that it is no reliable fallback. */
   readonly coolingDown: boolean
   readonly stream: (request: ModelRequest, options: CallOptions) => Stream.Stream<ModelPart, ModelFailure>
   /**
-   * The attempt with a shorter prompt, for a server that finds it too long and may have stated the tokens of its context;
-   * null if nothing more can be left out.
+   * The attempt with a shorter prompt, after a server refused the prompt as too long. The server may have
+   * stated the tokens of its context. null if nothing more can be left out.
    */
   readonly shorter: (contextTokens: number | null) => Attempt | null
 }
 
-/** The attempt of the next call, with more messages in its prompt. `tokensLeft`: what the answer may still have. */
+/**
+ * The attempt of the next call, with more messages in its prompt. `tokensLeft`: the tokens that the answer
+ * may still have.
+ */
 export const continued = (
   attempt: Attempt,
   added: ReadonlyArray<ModelMessage>,

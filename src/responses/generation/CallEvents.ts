@@ -13,7 +13,7 @@ import { andThen, type EventsState, type Step } from "./EventsState.ts"
 import { argumentsDelta, itemEvents } from "./ItemEvents.ts"
 import type { ToolPart } from "./ToolCalls.ts"
 
-/** What calls add to the events of a stream. Where one begins, no message and no reasoning is open. */
+/** Adds calls to the events of a stream. When a call begins, no message and no reasoning is open. */
 
 const none: ReadonlyArray<never> = []
 
@@ -76,7 +76,7 @@ export const addFunctionCall = (state: EventsState, part: FunctionPart): Step =>
 }
 
 const withEnd = (state: EventsState, { call, index }: OpenFunction, item: FunctionCall): Step => {
-  // What was written is the beginning of the whole.
+  // The arguments shown so far are the beginning of the whole.
   const rest = item.arguments.slice(call.arguments.length)
   return [
     { ...state, output: state.output.with(index, item) },

@@ -12,7 +12,7 @@ export interface Called {
   readonly id: ItemId
   readonly name: string
   readonly arguments: string
-  /** The same for the calls that the model made at once. */
+  /** The id of the round, which all calls that the model made at once share. */
   readonly round: string
   readonly opaque?: Opaque
 }
@@ -48,10 +48,10 @@ export interface FunctionPart extends Called {
 /** Hexadecimal digits of a call id. The last ones of an item's id are as unique as the item. */
 const callIdDigits = 24
 
-/** A piece of the arguments of such a call, which are shown as the model writes them. */
+/** A piece of the arguments of a call that is shown while the model writes it. */
 export interface FunctionText {
   readonly type: "function_text"
-  /** That of the whole call, which may follow. */
+  /** The id of the whole call, which may follow. */
   readonly id: ItemId
   readonly name: string
   readonly text: string

@@ -3,23 +3,32 @@ import type { AnswerOptions, ToolCall, ToolSpec } from "../../domain/ModelCall.t
 import type { ToolResult } from "../../tools/Toolkit.ts"
 import type { RunTool } from "./ToolCalls.ts"
 
-/** Where a text doesn't follow its grammar, in words that don't quote it; null if it does, and where that can't be found out. */
+/**
+ * Describes where a text violates its grammar, without quoting it; null if it doesn't, or if the check is
+ * impossible.
+ */
 export type CheckInput = (text: string) => Effect.Effect<string | null>
 
-/** By the names of the functions. */
+/** The checks by the names of the functions. */
 type InputChecks = ReadonlyMap<string, CheckInput>
 
-/** What holds for the calls of one answer. */
+/** The rules for the calls of one answer. */
 export interface CallRules {
-  /** The names of the client's own functions, which the client runs. All other names are the service's own. */
+  /**
+   * The names of the client's own functions, which the client runs. All other names belong to the service's
+   * own tools.
+   */
   readonly functions: ReadonlySet<string>
   /** Calls that the service runs in all rounds together. */
   readonly ownCallsMax: number
-  /** The checks of functions that stand for tools with a text, by their names, where the text is to follow a grammar. */
+  /**
+   * The checks of functions that stand for tools with a text as input, by their names, if the text must
+   * follow a grammar.
+   */
   readonly inputs?: InputChecks
 }
 
-/** Of an answer to a client without functions. */
+/** The rules of an answer to a client without functions. */
 export const ownCallsOnly: CallRules = { functions: new Set(), ownCallsMax: Number.POSITIVE_INFINITY }
 
 /** The calls of one round, by who runs them. */
@@ -29,8 +38,9 @@ interface SortedCalls {
 }
 
 /**
- * The calls of a round that count. A model may ignore that it is to call nothing, or one thing at a time, and may call what it
- * isn't offered any more; `ownCallsLeft` is how many of the service's own may still run.
+ * The calls of a round that count. A model may ignore that it should call nothing, or one tool at a time, and
+ * may call a tool that is no longer offered. `ownCallsLeft`: the number of the service's own tools that may
+ * still run.
  */
 export const sortCalls = (
   calls: ReadonlyArray<ToolCall>,
@@ -49,13 +59,15 @@ export const sortCalls = (
 /** The options of a round after the first: a choice that forces a call would force it for ever. */
 export const laterOptions: (options: AnswerOptions) => AnswerOptions = Struct.omit(["toolChoice"])
 
-/** The client's functions among the tools, which are offered as long as the answer goes on. */
+/** The client's functions among the tools, which are offered until the answer ends. */
 export const functionsOnly = (
   tools: ReadonlyArray<ToolSpec>,
   { functions }: CallRules
 ): ReadonlyArray<ToolSpec> => tools.filter(({ name }) => functions.has(name))
 
-/** Runs the service's own tools beside functions of the client's, which a message about an unknown name lists too. */
+/**
+ * Runs the service's own tools beside the client's functions. The message about an unknown name lists both.
+ */
 export const besideFunctions = (
   run: RunTool,
   own: ReadonlySet<string>,

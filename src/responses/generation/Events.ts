@@ -36,8 +36,8 @@ import type { GenerationPart } from "./Round.ts"
 import { usageOf } from "./TurnDetails.ts"
 
 /**
- * From the parts of a generation to the events of the stream: a pure state machine. For any parts in any order the
- * events obey the grammar of the wire contract, section 2.
+ * From the parts of a generation to the events of the stream: a pure state machine. For any parts in any
+ * order the events obey the grammar of the wire contract, section 2.
  */
 
 const none: ReadonlyArray<never> = []
@@ -142,7 +142,7 @@ const endOpen = (state: EventsState, nextId: () => ItemId): Step =>
 
 const closeThought = (state: EventsState, id: ItemId, { opaque }: Reasoning): Step => {
   const { length: index } = state.output
-  // Its deltas are its text.
+  // The text of the item is that of its deltas.
   const item = reasoningItem(id, { text: state.text, opaque })
   return [
     { ...state, thought: null, text: "", output: [...state.output, item] },
@@ -179,7 +179,7 @@ const addReasoning = (state: EventsState, reasoning: Reasoning, nextId: () => It
 
 type TextPart = Extract<GenerationPart, { type: "text" }>
 
-/** Text of the answer, behind what was thought. */
+/** Text of the answer, behind the reasoning. */
 const addAnswer = (state: EventsState, { logprobs, text }: TextPart, nextId: () => ItemId): Step =>
   state.thought === null && !state.refuses
     ? addText(state, storablePiece(state.carry, text), nextId, logprobs)
@@ -201,7 +201,7 @@ const finish = (
     return andThen([finished, empty], (opened) => closeMessage(opened, id))
   })
 
-/** What one part adds. A part after the finish adds nothing. */
+/** The events that one part adds. A part after the finish adds nothing. */
 export const step = (state: EventsState, part: GenerationPart, nextId: () => ItemId): Step => {
   if (state.finish !== null) return [state, none]
   switch (part.type) {
@@ -230,7 +230,7 @@ export const step = (state: EventsState, part: GenerationPart, nextId: () => Ite
   }
 }
 
-/** What several parts of one round add. */
+/** The events that several parts of one round add. */
 export const steps = (
   state: EventsState,
   parts: ReadonlyArray<GenerationPart>,

@@ -17,16 +17,16 @@ export interface EventsState {
   readonly open: ItemId | null
   /** The reasoning that is being written. Where there is one, no message is open. */
   readonly thought: ItemId | null
-  /** Whether the open message says that the model refuses to answer. */
+  /** True if the open message is a refusal to answer. */
   readonly refuses: boolean
   /** The text of the open item so far, which its deltas have brought. */
   readonly text: string
-  /** Those of the open message so far. */
+  /** The logprobs of the open message so far. */
   readonly logprobs: Chunk.Chunk<TokenLogprob>
   /** The first half of a surrogate pair whose second half may follow. */
   readonly carry: string
   readonly finish: Extract<GenerationPart, { type: "finish" }> | null
-  /** What the answer may cite. */
+  /** The passages that the answer may cite. */
   readonly passages: ReadonlyArray<Passage>
 }
 

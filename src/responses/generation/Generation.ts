@@ -16,7 +16,7 @@ import {
 import type { ModelFailure, TurnLeaseLost } from "../../domain/Errors.ts"
 import type { ItemId } from "../../domain/Ids.ts"
 import type { ModelSpec } from "../../domain/Model.ts"
-import { alone, type CallOptions, type ModelRequest } from "../../domain/ModelCall.ts"
+import { type CallOptions, type ModelRequest, withoutFallback } from "../../domain/ModelCall.ts"
 import { secondsBetween } from "../../runtime/Monotonic.ts"
 import { operationDuration } from "../../telemetry/Instruments.ts"
 import { traced } from "../../telemetry/traced.ts"
@@ -37,8 +37,8 @@ import { roundsOf } from "./Rounds.ts"
 import type { RunTool } from "./ToolCalls.ts"
 
 /**
- * Records a call until its scope closes, in the metrics and as a span. A call that neither finishes nor fails counts as
- * cancelled. Source: OpenTelemetry semantic conventions, generative AI spans, inference.
+ * Records a call until its scope closes, in the metrics and as a span. A call that neither finishes nor fails
+ * counts as cancelled. Source: OpenTelemetry semantic conventions, generative AI spans, inference.
  */
 const recordCall = Effect.fnUntraced(function* ({ id, provider }: ModelSpec, maxOutputTokens: number) {
   const beganNanos = yield* Clock.monotonicTimeNanos
@@ -85,7 +85,7 @@ const recordCall = Effect.fnUntraced(function* ({ id, provider }: ModelSpec, max
   }
 })
 
-/** How a call ended. */
+/** The data of a call that has ended. */
 interface EndedCall {
   readonly span: Tracer.Span | null
   readonly id: string
@@ -117,15 +117,17 @@ const never = () => null
 /** An answer whose model is fixed: it has put something out, or was waited for long enough. */
 export interface Generation {
   readonly model: ModelSpec
-  /** Whether logprobs are asked for, and the text will have none: the model has none, or its text is checked before it is shown. */
+  /**
+   * True if logprobs are asked for but absent: the model has none, or its text is checked before it is shown.
+   */
   readonly lacksLogprobs: boolean
   readonly parts: Stream.Stream<GenerationPart, GenerationError>
 }
 
-/** What the waiting request and the attempts know of each other. */
+/** State that the waiting request and the attempts share. */
 interface Progress {
   attempt: Attempt
-  /** Whether its request asks for logprobs, as far as it was sent. */
+  /** True if the request asks for logprobs, in the form in which it was sent. */
   asksLogprobs: boolean
   /** Set when the stream has begun: no other model may take over from then on. */
   isFixed: boolean
@@ -133,7 +135,9 @@ interface Progress {
 
 const asksLogprobs = ({ options }: Pick<ModelRequest, "options">): boolean => options?.logprobs !== undefined
 
-/** Calls a model and waits for its first parts. The call has its own scope, which closes at once if it fails. */
+/**
+ * Calls a model and waits for its first parts. The call has its own scope, which closes at once if it fails.
+ */
 const openCall = Effect.fnUntraced(function* (
   { model, request, stream }: Attempt,
   options: CallOptions,
@@ -165,7 +169,7 @@ const openCall = Effect.fnUntraced(function* (
   return call
 })
 
-/** What a log line says of a failure beside its detail. */
+/** The fields of a failure that a log line has besides its detail. */
 const saidOf = ({ advice, logSentence }: ModelFailure) => ({
   ...(logSentence === undefined ? {} : { sentence: logSentence }),
   ...(advice === undefined ? {} : { advice })
@@ -201,7 +205,7 @@ const firstCall = (
     const [next, ...rest] = fallbacks
     if (next === undefined || progress.isFixed) return Effect.fail(failure)
     progress.attempt = next
-    // That a provider is cooling down was logged when that began.
+    // The cooldown of a provider was logged when it began.
     const level = failed.coolingDown ? "Debug" : "Warn"
     return Effect.logWithLevel(level)("A model failed before its first output; trying the next.").pipe(
       Effect.annotateLogs({
@@ -217,16 +221,18 @@ const firstCall = (
 }
 
 /**
- * Starts an answer. Succeeds at the first output of a model, or after `beginSeconds` of silence, with the model that is
- * being tried then. Until it succeeds a failing model is replaced by the next attempt, and the last one's failure is the result;
- * afterwards the model is fixed. Everything upstream ends with the scope.
+ * Starts an answer. Succeeds at the first output of a model, or after `beginSeconds` of silence with the
+ * model that is being tried then.
+ *
+ * Until then a failing model is replaced by the next attempt, and the failure of the last attempt is the
+ * result. Afterwards the model is fixed. Everything upstream ends with the scope.
  */
 export const generate = traced("Generation.generate")(
   Effect.fnUntraced(function* (options: {
     readonly attempts: Arr.NonEmptyReadonlyArray<Attempt>
     /** Fails when the turn can't be stored any more; never succeeds. */
     readonly lost: Effect.Effect<never, TurnLeaseLost>
-    /** How long the stream waits for a first output before it begins. */
+    /** Seconds to wait for a first output before the stream begins without it. */
     readonly beginSeconds: number
     readonly runTool: RunTool
     readonly rules: CallRules
@@ -248,9 +254,9 @@ export const generate = traced("Generation.generate")(
     )
     progress.isFixed = true
     const answer: Answer = {
-      // What a shorter prompt would be made from is needed no longer.
+      // The parts for a shorter prompt are released, because no retry needs them any more.
       attempt: { ...progress.attempt, shorter: never },
-      open: (attempt: Attempt) => openCall(attempt, alone, scope, meter),
+      open: (attempt: Attempt) => openCall(attempt, withoutFallback, scope, meter),
       runTool,
       rules,
       check,

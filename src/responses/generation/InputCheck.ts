@@ -9,9 +9,12 @@ import { roundMessages, type Said } from "../prompt/PromptMessages.ts"
 import { type Attempt, continued } from "./Attempt.ts"
 import { type CallRules, type CheckInput, laterOptions } from "./CallRules.ts"
 
-/** The texts of calls that are to follow a grammar which the model's server doesn't know of. */
+/** Checks of call texts against grammars that the model's server doesn't get. */
 
-/** The checks of the functions that have a grammar. One that can't be read isn't checked; one that is broken is the client's mistake. */
+/**
+ * The checks of the functions that have a grammar. An unsupported grammar isn't checked. An invalid grammar
+ * is an error of the client.
+ */
 export const inputChecks = Effect.fnUntraced(function* (
   functions: ReadonlyArray<ToolSpec>,
   schemas: JsonSchemas["Service"],
@@ -34,7 +37,7 @@ export const inputChecks = Effect.fnUntraced(function* (
   return checks
 })
 
-/** Whether a call, or a piece of one, is shown only when it has been checked. */
+/** True if a call, or a piece of it, is shown only after its check. */
 export const isCheckedCall = (
   { inputs }: CallRules,
   { isText, name }: { readonly name: string; readonly isText?: true }
@@ -59,7 +62,10 @@ export const misfitsIn = (
     (found) => found.flat()
   )
 
-/** The attempt that writes such calls again. A choice isn't demanded: some servers refuse that of models that think. */
+/**
+ * The attempt that writes such calls again. No tool choice is demanded, because some servers refuse it for
+ * models with reasoning.
+ */
 export const rewriting = (
   attempt: Attempt,
   said: Said,

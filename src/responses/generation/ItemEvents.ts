@@ -8,7 +8,7 @@ import { storable } from "../../domain/storable.ts"
 
 const none: ReadonlyArray<never> = []
 
-/** The part of a message, with what is known of its text. */
+/** The part of a message, with the citations and logprobs of its text. */
 export const textPart = (
   text: string,
   annotations: OutputText["annotations"],
@@ -67,7 +67,7 @@ const messageEvents = (item: OutputMessage, index: number): ReadonlyArray<EventB
   return [...openMessage(item.id, index, isRefusal), delta(item.id, index, text), textDone(item, index)]
 }
 
-/** The item of what the model thought. */
+/** The item of the reasoning. */
 export const reasoningItem = (id: ItemId, { opaque, text }: Reasoning): ReasoningItem => ({
   id,
   type: "reasoning",
@@ -115,7 +115,7 @@ export const argumentsDelta = (id: ItemId, index: number, text: string): EventBo
   delta: text
 })
 
-/** What comes between the first event of an item and its last, if it came at once. */
+/** The events between the first and the last event of an item that came at once. */
 const wholeDelta = (item: OutputItem, index: number): ReadonlyArray<EventBody> => {
   if (item.type === "reasoning" && item.text !== "") return [reasoningDelta(item.id, index, item.text)]
   return item.type === "function_call" && item.arguments !== ""

@@ -6,7 +6,7 @@ import type { JsonSchemas } from "../../schemas/JsonSchemas.ts"
 import { type Attempt, continued } from "./Attempt.ts"
 import { laterOptions } from "./CallRules.ts"
 
-/** What of a text doesn't match, in words that don't quote it; null if all does. */
+/** Describes the mismatches of a text without quoting it; null if there are none. */
 export type CheckOutput = (text: string) => Effect.Effect<string | null, ServerBusy>
 
 const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
@@ -34,7 +34,7 @@ const isJson = (text: string): boolean => Option.isSome(decodeJson(text))
 /** Models like to put JSON into a block of code. */
 const fenced = /```[a-z]{0,16}[ \t]*\r?\n(.*?)```/gis
 
-/** So many blocks, and so many opening brackets, are tried. */
+/** The most code blocks and opening brackets that are tried. */
 const blocksMax = 16
 const bracketsMax = 16
 
@@ -50,8 +50,8 @@ const spansIn = (text: string): ReadonlyArray<string> => {
 }
 
 /**
- * The JSON of a text that has a byte-order mark, a block of code or words around it: the longest object or list, or else what a
- * block has. A text without JSON is returned as it is.
+ * The JSON of a text with a byte-order mark, a block of code or words around it: the longest object or list,
+ * or else the content of a block. A text without JSON is returned unchanged.
  */
 export const jsonIn = (text: string): string => {
   if (isJson(text)) return text

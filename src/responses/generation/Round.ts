@@ -28,7 +28,7 @@ import { type CallRules, functionsOnly, laterOptions } from "./CallRules.ts"
 import type { CheckOutput } from "./OutputCheck.ts"
 import type { RunTool, ToolPart } from "./ToolCalls.ts"
 
-/** What a generation yields, whole or piece by piece. The last part of all is a `finish`. */
+/** A part of a generation, whole or piece by piece. The last part of all is a `finish`. */
 export type GenerationPart =
   | Exclude<ModelPart, { readonly type: "call_text" | "tool_call" | "finish" }>
   | ToolPart
@@ -61,24 +61,27 @@ export const failureOf = (
   detail: string
 ): ModelFailure => new ModelFailure({ reason, detail, provider: model.provider, model: model.id })
 
-/** One call of the model, and what it has asked for so far. */
+/** One call of the model, and the tool calls it has made so far. */
 export interface Round {
   readonly attempt: Attempt
   readonly call: OpenCall
   readonly bound: AnswerBound
   readonly toolCalls: ReadonlyArray<ToolCall>
-  /** What all calls of the round have in common; null until one is shown. */
+  /** The id that all calls of the round share; null until a call is shown. */
   readonly callsId: ItemId | null
-  /** The items of the client's calls that were shown before they were whole, by their position among the calls. */
+  /**
+   * The items of the client's calls that were shown before they were complete, by their position among the
+   * calls.
+   */
   readonly begun: ReadonlyMap<number, ItemId>
-  /** What the model thought before its text. */
+  /** The reasoning before the text. */
   readonly reasoning: ReadonlyArray<Reasoning>
 }
 
 /** Opens the call of a round. */
 export type Opening = Effect.Effect<OpenCall, ModelFailure>
 
-/** What the rounds of one answer share. */
+/** The data that the rounds of one answer share. */
 export interface Answer {
   /** The attempt of the first round. */
   readonly attempt: Attempt
@@ -100,13 +103,13 @@ export interface Answer {
 export const tokensLeft = ({ attempt, meter }: Answer): number =>
   attempt.request.maxOutputTokens - meter.usage.outputTokens
 
-/** Whether the text is shown only when it has been checked. */
+/** True if the text is shown only after its check. */
 export const withholdsText = ({ attempt, check }: Answer): boolean =>
   check !== null && attempt.model.structuredOutput !== true
 
 export const offersTools = ({ attempt }: Answer): boolean => attempt.request.tools.length > 0
 
-/** What a round has cost. Of an answer that was cut, the prompt is counted here. */
+/** The usage of a round. The prompt of an answer that was cut is counted here. */
 export const roundUsage = ({ attempt, bound }: Round, { usage }: ModelFinish): Effect.Effect<ModelUsage> =>
   bound.isCut()
     ? Effect.map(countPromptTokens(attempt.request), (inputTokens) => ({ ...usage, inputTokens }))
@@ -124,7 +127,10 @@ const withNote =
   (message: ModelMessage): ModelMessage =>
     message.role === "tool" ? { ...message, text: message.text + note } : message
 
-/** The next round's attempt, with the tool results in its prompt; without the service's own tools if none may be called any more. */
+/**
+ * The attempt of the next round, with the tool results in its prompt. The service's own tools are left out if
+ * none may be called any more.
+ */
 export const following = (
   { attempt }: Round,
   results: ReadonlyArray<ModelMessage>,
@@ -151,7 +157,10 @@ export const roomForResults = ({ attempt, bound, toolCalls }: Round, tokensLeft:
   return Math.max(0, contextWindow - attempt.promptTokens - calling - answer - lastRoundTokens)
 }
 
-/** Why an answer ends; `isLimited` if a token limit left it less room than the request asked for. */
+/**
+ * The reason of the end of an answer. `isLimited`: a token limit left it less room than the request asked
+ * for.
+ */
 export const endOf = (reason: FinishReason, isLimited: boolean): EndReason => {
   // The last round may contain calls that it was not offered; its text is the answer then.
   if (reason === "tool_calls") return "stop"

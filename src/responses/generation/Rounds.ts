@@ -41,7 +41,7 @@ const ownCallsLeft = ({ meter, rules }: Answer, { rounds }: Counts): number =>
 
 type ShownPart = Extract<ModelPart, { readonly type: "text" | "reasoning" | "reasoning_text" }>
 
-/** Of the parts, what may be shown while the model goes on. */
+/** The parts that may be shown while the model continues. */
 const shownOf = (
   answer: Answer,
   { rewritten }: State,
@@ -60,7 +60,7 @@ const finishPart = ({ meter }: Answer, state: State, round: Round, reason: Finis
   return { type: "finish", reason: endOf(reason, isLimited), usage: meter.usage }
 }
 
-/** What comes next of an answer. Where calls can't be written again, they stand as they are. */
+/** The next step of an answer. If calls can't be written again, they stay as they are. */
 const step = (answer: Answer, state: State): StepEffect => {
   const { rewritten } = state
   return rewritten === null
@@ -141,8 +141,8 @@ const added = (answer: Answer, before: Round, parts: ReadonlyArray<ModelPart>): 
 }
 
 /**
- * Takes the parts that the bound admitted, and concludes the round at its finish. Of a whole answer that came at once the text is
- * handed over first: a client doesn't wait for what ends the call.
+ * Takes the parts that the bound admitted, and concludes the round at its finish. The text of an answer that
+ * came at once is handed over first, so that a client doesn't wait for the end of the call.
  */
 const take = (
   answer: Answer,
@@ -169,7 +169,7 @@ const take = (
     : Effect.map(concluded, ([more, next]): Step => [[...texts, ...more], next])
 }
 
-/** What follows the end of a round: its tool calls, or the end of the answer. */
+/** The step after the end of a round: its tool calls, or the end of the answer. */
 const conclude = (answer: Answer, state: State, round: Round, end: ModelFinish): StepEffect =>
   Effect.gen(function* () {
     const { meter, nextItemId, rules, runTool, scope } = answer
@@ -213,7 +213,7 @@ const settle = (answer: Answer, state: State, round: Round, end: ModelFinish): S
   const finish = finishPart(answer, state, round, reason)
   const show = (shown: string) =>
     over(state, withholdsText(answer) ? [...textParts(shown, end), finish] : [finish])
-  // An answer that was cut or refused is what it is.
+  // An answer that was cut or refused is not checked.
   if (check === null || isRefusal || (finish.type === "finish" && finish.reason !== "stop"))
     return Effect.succeed(show(text))
   const output = withholdsText(answer) ? jsonIn(text) : text
@@ -240,9 +240,11 @@ const followResults = (
 }
 
 /**
- * All parts of an answer, over as many rounds as its tool calls need: the model writes, its calls are run, and it goes on with
- * their results. Calls of the client's functions end it. A text that the client wants in a form is checked, and written again once
- * if it doesn't fit. The last part is the finish, whose usage is that of all rounds. `call` is the call of the first round.
+ * All parts of an answer, over as many rounds as its tool calls need. The model writes, its calls are run,
+ * and the model continues with their results. Calls of the client's functions end the answer.
+ *
+ * A text for which the client demands a format is checked, and written again once if it doesn't match. The
+ * last part is the finish, with the usage of all rounds. `call` is the call of the first round.
  */
 export const roundsOf = (answer: Answer, call: Opening): Stream.Stream<GenerationPart, GenerationError> => {
   const { attempt } = answer

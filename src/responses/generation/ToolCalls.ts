@@ -40,7 +40,7 @@ const tooMany: ToolResult = {
   error: `Not run: no more than ${callsPerRoundMax} calls are run at a time. Call again.`
 }
 
-/** A result of at most so many tokens, cut visibly. */
+/** A result of at most this many tokens, cut with a mark. */
 const within = (result: ToolResult, tokensMax: number): ToolResult => {
   const { output } = result
   if (output === null || estimateTokens(output) <= tokensMax) return result
@@ -58,7 +58,7 @@ export const functionParts = (
 ): ReadonlyArray<FunctionPart | ReasoningPart> =>
   calls.flatMap((call) => [...reasoningBefore(call), functionPart(call, nextItemId(), round)])
 
-/** One of them, whose item has the id. */
+/** A call as the item with this id. */
 export const functionPart = (call: ToolCall, id: ItemId, round: ItemId): FunctionPart => ({
   type: "function_call",
   id,
@@ -71,7 +71,7 @@ type ReasoningPart = Extract<ModelPart, { readonly type: "reasoning" }>
 const reasoningBefore = ({ reasoning = [] }: ToolCall): ReadonlyArray<ReasoningPart> =>
   reasoning.map((one) => ({ type: "reasoning", reasoning: one }))
 
-/** What the item of a call has of it. */
+/** The fields of a call that its item repeats. */
 const calledBy = ({ arguments: args, name, opaque }: ToolCall) => ({
   name,
   arguments: args,
@@ -88,7 +88,10 @@ export interface RunningCalls {
   readonly messages: () => ReadonlyArray<ModelMessage>
 }
 
-/** Starts the calls of one round, which all have its id. `tokensMax` is what all results together may take of the next prompt. */
+/**
+ * Starts the calls of one round, which share its id. `tokensMax`: the tokens of the next prompt that all
+ * results may take together.
+ */
 export const runCalls = Effect.fnUntraced(function* (
   run: RunTool,
   nextItemId: () => ItemId,
@@ -168,8 +171,8 @@ const sourcesOfGiven = ({
 ]
 
 /**
- * Runs the tools of one response. `web_fetch` reads an address only if the user, a search result or a page that was read has
- * named it: neither the model nor a file can make one up.
+ * Runs the tools of one response. `web_fetch` reads an address only if the user, a search result or a page
+ * read before has named it. Neither the model nor a file can introduce an address.
  */
 export const withNamedAddresses = (run: RunTool, given: Given): RunTool => {
   const results: Array<AddressSource> = []

@@ -16,7 +16,7 @@ import type { AppConfig } from "../../settings/AppConfig.ts"
 import { imagesOf, type PromptImages } from "../prompt/Images.ts"
 import { turnTokens } from "../prompt/PromptAssembly.ts"
 
-/** What is kept of a finished response besides its items. */
+/** The fields of a finished response that are kept besides its items. */
 const detailsOf = (response: ResponseObject, echo: unknown): TurnDetails => ({
   createdAt: response.created_at,
   completedAt: response.completed_at ?? response.created_at,
@@ -88,7 +88,7 @@ export const usageOf = (usage: NonNullable<TurnDetails["usage"]>): WholeUsage =>
   total_tokens: usage.inputTokens + usage.outputTokens
 })
 
-/** A stored response as it was answered. Earlier versions kept no more of one than its items and when it was stored. */
+/** A stored response as it was answered. Earlier versions kept only its items and the time of storing. */
 export const storedResponse = (stored: StoredResponse): ResponseObject => {
   const { details, output } = stored
   const storedAt = stored.storedAt.epochMilliseconds

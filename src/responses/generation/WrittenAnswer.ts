@@ -3,9 +3,9 @@ import type { ModelPart } from "../../domain/ModelCall.ts"
 import { noText, tally, tokensOf } from "../../domain/Tokens.ts"
 import { countTokens, lastWordEnd } from "../../providers/Tokenizer.ts"
 
-/** What a model wrote in one answer, and its tokens: a cheap estimate that is too high, and a count. */
+/** The text of one answer, and its tokens: a cheap estimate that is too high, and a count. */
 
-/** Text without the end of a word for so long is counted as if a word ended. */
+/** After this many characters without the end of a word, the text is counted as if a word ended. */
 const wordCharactersMax = 2048
 
 type CallPart = Extract<ModelPart, { type: "call_text" | "tool_call" }>
@@ -19,7 +19,7 @@ const makeUncountedCalls = () => {
 
   return {
     tokens: (): number => tokensOf(estimate),
-    /** Adds a piece of a call, or what a whole call has besides its pieces. */
+    /** Adds a piece of a call, or the rest of a whole call behind its pieces. */
     add: (part: CallPart): void => {
       const isPiece = part.type === "call_text"
       const more = isPiece ? part.text : part.call.name + part.call.arguments.slice(pieces)
@@ -27,7 +27,7 @@ const makeUncountedCalls = () => {
       text += more
       estimate = tally(more, estimate)
     },
-    /** Their text, which is counted now. */
+    /** The text of the calls, for a count. */
     take: (): string => {
       const taken = text
       text = ""
@@ -37,7 +37,10 @@ const makeUncountedCalls = () => {
   }
 }
 
-/** All that a model wrote in one answer, and how much of it was shown. The tokenizer counts as little of it as possible. */
+/**
+ * The whole output of one answer, and how much of it was shown. The tokenizer counts as little of it as
+ * possible.
+ */
 export const makeWritten = () => {
   let text = ""
   let shownTo = 0
@@ -70,9 +73,9 @@ export const makeWritten = () => {
 
   return {
     shown: () => text.slice(0, shownTo),
-    /** Whether there is text that was not shown. */
+    /** True if some text was not shown. */
     isWithheld,
-    /** Shows at most so many characters of the withheld text. */
+    /** Shows at most this many characters of the withheld text. */
     show: (charactersMax = Number.POSITIVE_INFINITY): string => {
       const next = text.slice(shownTo, shownTo + charactersMax)
       shownTo += next.length

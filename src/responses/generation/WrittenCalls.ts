@@ -5,9 +5,12 @@ import { isCheckedCall, misfitsIn, rewriting } from "./InputCheck.ts"
 import { type Answer, type GenerationPart, offersTools, type Round, tokensLeft } from "./Round.ts"
 import { functionPart, functionParts } from "./ToolCalls.ts"
 
-/** How an answer ends with calls that the client runs. */
+/** The end of an answer with calls that the client runs. */
 
-/** Ends the answer with the calls. New ones take the places of those that were wrong, which stand where there are none. */
+/**
+ * Ends the answer with the calls. Calls written again replace the wrong ones, which stay if there is no
+ * replacement.
+ */
 export const handedOver = (
   { meter, nextItemId }: Answer,
   { calls, callsId, wrong }: Rewritten,
@@ -25,8 +28,8 @@ export const handedOver = (
 }
 
 /**
- * Ends a round with the calls that the client runs. Those whose text doesn't follow its grammar are written again first. What was
- * shown is not shown again.
+ * Ends a round with the calls that the client runs. Calls that violate their grammar are written again first.
+ * Nothing is shown twice.
  */
 export const handOver = (
   answer: Answer,
@@ -50,8 +53,8 @@ export const handOver = (
 /** The calls of the client's functions, whose arguments are shown as the model writes them. */
 
 /**
- * Whether a call counts if the model ends it, and the client runs it. The same holds for whole calls in `sortCalls`. One that is to be
- * checked is shown when it is whole.
+ * True if the client runs the call and it counts once the model ends it. `sortCalls` applies the same rule to
+ * whole calls. A call with a check is shown only when it is complete.
  */
 const isFunction = ({ attempt, rules }: Answer, part: CallText): boolean => {
   const { parallelToolCalls, toolChoice } = attempt.request.options ?? {}
@@ -70,7 +73,7 @@ export const withBegun = (answer: Answer, round: Round, parts: ReadonlyArray<Mod
     ...round.toolCalls,
     ...parts.flatMap((part) => (part.type === "tool_call" ? [part.call] : []))
   ]
-  // Those behind one that is to be checked wait for it, because a client may run them in their order.
+  // Calls behind one with a check wait for it, because a client may run them in their order.
   const held = whole.findIndex((call) => isCheckedCall(answer.rules, call))
   const positions = parts.flatMap((part) =>
     part.type === "call_text" &&
@@ -88,7 +91,7 @@ export const withBegun = (answer: Answer, round: Round, parts: ReadonlyArray<Mod
 
 const itemOf = ({ begun, toolCalls }: Round, call: ToolCall) => begun.get(toolCalls.indexOf(call))
 
-/** A piece of a call as it is shown, behind what the model thought before it, or the end of such a call. */
+/** A piece of a call as it is shown, behind the reasoning before the call, or the end of such a call. */
 export const shownCall = (round: Round, part: ModelPart): ReadonlyArray<GenerationPart> => {
   if (part.type === "tool_call") {
     const id = itemOf(round, part.call)
@@ -105,6 +108,6 @@ export const shownCall = (round: Round, part: ModelPart): ReadonlyArray<Generati
       ]
 }
 
-/** Those of the calls of which nothing was shown. */
+/** The calls of which nothing was shown. */
 export const unshown = (round: Round, calls: ReadonlyArray<ToolCall>): ReadonlyArray<ToolCall> =>
   calls.filter((call) => itemOf(round, call) === undefined)

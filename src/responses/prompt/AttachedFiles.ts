@@ -12,9 +12,9 @@ export interface PromptFile {
   readonly filename: string
   /** The beginning of the text. */
   readonly text: string
-  /** Whether `text` is all of it. */
+  /** True if `text` is the whole text. */
   readonly isWhole: boolean
-  /** Whether its text was cut when it was extracted. */
+  /** True if the text was cut when it was extracted. */
   readonly isPart: boolean
   /** Characters of the whole text; an estimate if only a part was read. */
   readonly characters: number
@@ -28,13 +28,13 @@ export type PromptFiles = ReadonlyMap<FileId, PromptFile>
 /** Texts of files of earlier turns may take this share of a context window before older turns do. */
 const historyFilesShare = 0.25
 
-/** They may take at least so many tokens for each file, if the turns leave as much. */
+/** Tokens for each file of an earlier turn, even beyond that share, if the turns leave enough room. */
 const historyFileTokensMin = 4_000
 
 export const reservedForHistoryFiles = (contextWindow: number): number =>
   Math.floor(contextWindow * historyFilesShare)
 
-/** Tokens that the texts of so many files of earlier turns may take together, out of `room`. */
+/** Tokens that the texts of this number of files of earlier turns may take together, out of `room`. */
 export const historyFilesTokensMax = (contextWindow: number, files: number, room: number): number =>
   Math.min(room, Math.max(reservedForHistoryFiles(contextWindow), historyFileTokensMin * files))
 
@@ -69,8 +69,8 @@ const goneFile = (id: FileId): string =>
   `[A file was attached here (${id}); it has been deleted, or can't be read any more.]`
 
 /**
- * A file as a prompt shows it, its text cut to `tokensMax`, framed by lines with its id that declare it data. A text can't
- * contain the end of its own frame, because its id is removed from it.
+ * A file as a prompt shows it, its text cut to `tokensMax`, framed by lines with its id that declare it data.
+ * A text can't contain the end of its own frame, because its id is removed from it.
  */
 export const renderFile = (id: FileId, file: PromptFile | undefined, tokensMax: number): string => {
   if (file === undefined) return goneFile(id)
@@ -88,7 +88,10 @@ const mentionFile = (id: FileId, file: PromptFile | undefined): string =>
 export const frameOf = (id: FileId, file: PromptFile | undefined): string =>
   file === undefined ? goneFile(id) : framed(id, file, cutMark(1e9, `about ${1e9}`))
 
-/** Shows each file once, and only mentions it elsewhere. `shown` are the files that are shown elsewhere already. */
+/**
+ * Shows each file once, and only mentions it elsewhere. `shown` are the files that are shown elsewhere
+ * already.
+ */
 export const showOnce =
   (show: ShowFile, files: PromptFiles, shown = new Set<FileId>()): ShowFile =>
   (id) => {
@@ -97,7 +100,7 @@ export const showOnce =
     return show(id)
   }
 
-/** Shares a room fairly: none gets more than it needs, and what one leaves goes to the others. */
+/** Shares a room fairly: no entry gets more than it needs, and unused room goes to the others. */
 export const fairShares = (needs: ReadonlyArray<number>, room: number): ReadonlyArray<number> => {
   const shares = needs.map(() => 0)
   let left = Math.max(0, Math.floor(room))
@@ -110,7 +113,7 @@ export const fairShares = (needs: ReadonlyArray<number>, room: number): Readonly
   return shares
 }
 
-/** Shares a room in order: each group shares fairly what the groups before it leave. */
+/** Shares a room in order: each group shares the rest of the previous groups fairly. */
 export const sharesInOrder = (
   groups: ReadonlyArray<ReadonlyArray<number>>,
   room: number
@@ -135,7 +138,7 @@ const problemOf = (summary: TextSummary | undefined, param: string) => {
   return summary.textBytes === null ? new FileNotFound({ param }) : null
 }
 
-/** The file with the beginning of its text, which has so many bytes. */
+/** The file with the beginning of its text, which has `bytes` bytes. */
 const promptFile = ({ filename, textBytes, truncated }: TextSummary, text = "", bytes = 0): PromptFile => {
   const allBytes = textBytes ?? 0
   const isWhole = bytes >= allBytes
@@ -159,8 +162,8 @@ export class AttachedFiles extends Context.Service<
   AttachedFiles,
   {
     /**
-     * The files of a request. Those that it names itself must exist, be the user's and be readable; those that come by a
-     * reference to an earlier item are found if they still exist.
+     * The files of a request. Files that the request names itself must exist, belong to the user and be
+     * readable. Files of earlier items that it refers to are found if they still exist.
      */
     readonly find: (
       userId: UserId,
@@ -173,7 +176,10 @@ export class AttachedFiles extends Context.Service<
       files: UnreadFiles,
       tokensMax: number
     ) => Effect.Effect<PromptFiles, DatabaseUnavailable>
-    /** The texts of files that still exist, where each group takes what the groups before it leave of `tokensMax`. */
+    /**
+     * The texts of files that still exist. Each group gets the rest of `tokensMax` that the previous groups
+     * leave.
+     */
     readonly readEarlier: (
       userId: UserId,
       groups: ReadonlyArray<ReadonlyArray<FileId>>,
@@ -210,7 +216,7 @@ export class AttachedFiles extends Context.Service<
       ): Effect.Effect<PromptFiles, DatabaseUnavailable> => {
         const all = groups.flat()
         if (all.length === 0) return Effect.succeed(noTexts)
-        // A text has no more characters than bytes, which bounds what is read of all of them together.
+        // A text has no more characters than bytes, which bounds the characters read of all files together.
         const shares = sharesInOrder(
           groups.map((files) => files.map(({ textBytes }) => textBytes ?? 0)),
           tokensMax * charactersPerToken

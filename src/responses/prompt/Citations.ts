@@ -34,7 +34,10 @@ const inlineRanges = (paragraph: string, offset: number): ReadonlyArray<CodeRang
   return ranges
 }
 
-/** The blocks of code in a Markdown text, of which the last may be open, and its inline code. Source: CommonMark 4.5, 6.1. */
+/**
+ * The code blocks in a Markdown text, of which the last may be open, and its inline code. Source: CommonMark
+ * 4.5, 6.1.
+ */
 const codeRanges = (text: string): ReadonlyArray<CodeRange> => {
   const ranges: Array<CodeRange> = []
   let paragraph = 0
@@ -77,21 +80,21 @@ export interface Passage {
   readonly headings: ReadonlyArray<string>
   /** The first row of the table that it is from, unless it begins with it; null outside of tables. */
   readonly tableHeader: string | null
-  /** Where it stands in the text of its file, in UTF-16 units; `end` is exclusive. */
+  /** The place in the text of the file, in UTF-16 units; `end` is exclusive. */
   readonly start: number
   readonly end: number
   readonly text: string
   readonly score: number
-  /** Of the file, where the client notes some. */
+  /** The attributes that the client gave the file. */
   readonly attributes?: FileAttributes
 }
 
-/** What a search of a project's files found. */
+/** The result of a search of a project's files. */
 export interface Knowledge {
   readonly queries: ReadonlyArray<string>
   /** Best first. */
   readonly passages: ReadonlyArray<Passage>
-  /** Why there are none. */
+  /** The reason why there are no passages; null if there are some. */
   readonly nothing: null | "no_files" | "still_indexing" | "no_match"
 }
 
@@ -101,7 +104,9 @@ export interface Search {
   readonly knowledge: Knowledge
 }
 
-/** After this number, numbers start at 1 again. A longer number in an answer is more often a year than a citation. */
+/**
+ * Numbers restart at 1 after this number. A longer number in an answer is more often a year than a citation.
+ */
 const citationNumberMax = 999
 
 /** The number of the n-th passage (0 is the first) after the `last` number in use. */
@@ -125,7 +130,9 @@ const placeOf = ({ headings, page }: Passage): string =>
     ...(headings.length === 0 ? [] : [`, under ${label(headings.join(" > "))}`])
   ].join("")
 
-/** A passage under its number and place; one from the middle of a table, under the header of the table as well. */
+/**
+ * A passage under its number and place. A passage from the middle of a table gets the table's header as well.
+ */
 const shownText = (passage: Passage): string => {
   const { filename, number, tableHeader, text } = passage
   const header = tableHeader === null ? "" : `${tableHeader}\n[…]\n`
@@ -190,7 +197,7 @@ export const searchCall = (
         }))
 })
 
-/** Such as [1], [2, 3] and [4-6]; some models write 【1】, or 【1†source】. */
+/** Citations such as [1], [2, 3] and [4-6]. Some models write 【1】 or 【1†source】. */
 const citation =
   /\[(\d{1,3}(?:\s*[,–-]\s*\d{1,3})*)\]|【(\d{1,3}(?:\s*[,–-]\s*\d{1,3})*)(?:†[^】\n]{0,40})?】/g
 /** A longer range is no citation. */
@@ -220,7 +227,10 @@ const marksIn = (text: string) => {
 export const largestCitation = (text: string): number =>
   marksIn(text).reduce((largest, { numbers }) => Math.max(largest, ...numbers), 0)
 
-/** The passages that a text cites, once for each place. `index` is the place in UTF-16 units. Other numbers are just text. */
+/**
+ * The passages that a text cites, once for each place. `index` is in UTF-16 units. Other numbers are just
+ * text.
+ */
 export const citationsIn = (text: string, passages: ReadonlyArray<Passage>): ReadonlyArray<FileCitation> => {
   if (passages.length === 0) return []
   const byNumber = new Map(passages.map((passage) => [passage.number, passage]))

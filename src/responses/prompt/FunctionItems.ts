@@ -60,7 +60,7 @@ const isTextPart = (part: unknown): part is { readonly text: string } =>
 
 type Result = Pick<FunctionCallOutput, "output" | "attached">
 
-/** Its texts, and what else it has. */
+/** The texts of a result as one output, and its images and files. */
 const resultOfParts = ({ parts }: ResultEntry<ReadPart>): Result => {
   const attached = parts.flatMap((part) => ("text" in part ? [] : [part]))
   const output = parts.flatMap((part) => ("text" in part ? [part.text] : [])).join("\n")
@@ -88,7 +88,7 @@ type FunctionEntry = (ReplayedItem | ResultEntry<ReadPart>) & {
 export const isFunctionEntry = (entry: ReplayedItem): entry is FunctionEntry =>
   entry.type === "function_call" || entry.type === "function_call_output"
 
-/** What a client gives back of one of its calls. */
+/** Data of a call that a client sends back. */
 interface RecalledCall {
   readonly opaque?: Opaque
   /** The round that it shares with calls of the service's own tools. */
@@ -107,8 +107,8 @@ const recalledCalls = ({
   )
 
 /**
- * What is recalled of the calls in an input. A client may use an id again: what stands behind a call counts for it, and what earlier
- * versions put before one for the next.
+ * The data that clients send back for the calls in an input. A client may reuse an id: data behind a call
+ * belongs to it. Data before a call, as earlier versions wrote it, belongs to the next call.
  */
 const recalledIn = (given: ReadonlyArray<ReadEntry>): ReadonlyMap<ReadEntry, RecalledCall> => {
   const found = new Map<ReadEntry, RecalledCall>()
@@ -133,7 +133,10 @@ const recalledIn = (given: ReadonlyArray<ReadEntry>): ReadonlyMap<ReadEntry, Rec
   return found
 }
 
-/** Reads the entries of an input, one after the other. Calls in a row were one round, which ends at a result. */
+/**
+ * Reads the entries of an input, one after the other. Consecutive calls form one round, which ends at a
+ * result.
+ */
 export const makeFunctionItems = (given: ReadonlyArray<ReadEntry>, nextId: () => ItemId) => {
   const recalled = recalledIn(given)
   let round: string | null = null
@@ -172,8 +175,8 @@ export const makeFunctionItems = (given: ReadonlyArray<ReadEntry>, nextId: () =>
 }
 
 /**
- * The calls of earlier turns that the results in the input answer; `find` reads them. Fails for a result that neither the input
- * nor the continued conversation has a call for.
+ * The calls of earlier turns that the results in the input answer; `find` reads them. Fails for a result
+ * without a call in the input or the continued conversation.
  */
 export const answeredCalls = <E>(
   results: ReadonlyArray<GivenResult>,

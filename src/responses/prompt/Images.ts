@@ -46,11 +46,11 @@ const webpSize = (view: DataView): ImageSize | null => {
   }
 }
 
-/** Whether a marker of JPEG begins a frame. Three others in its range don't. Source: ITU-T T.81, table B.1. */
+/** True if a JPEG marker begins a frame. Three others in its range don't. Source: ITU-T T.81, table B.1. */
 const isFrame = (marker: number): boolean =>
   marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc
 
-/** From segment to segment up to the first frame; each step goes on. */
+/** Follows the segments up to the first frame. Each step moves forward. */
 const jpegSize = (view: DataView): ImageSize | null => {
   let at = 2
   while (view.getUint8(at) === 0xff) {
@@ -116,7 +116,7 @@ export const findImages = (
   )
 }
 
-/** The images and files in an item of what was asked. */
+/** The images and files in an item of the input. */
 export const attachedTo = (item: StoredItem): ReadonlyArray<InputFile | InputImage> => {
   if (item.type === "function_call_output") return item.attached ?? []
   return item.type === "message"
@@ -154,7 +154,7 @@ export const newestImages = (
 /** Stands for an image that a prompt doesn't show. */
 const mention = "[An image was here. It is not shown any more.]"
 
-/** What a message shows of an image in its text, and the image itself. */
+/** The mention of an image in the text of a message, and the image itself. */
 export const mentionImage = (id: ImageId, images: PromptImages): ReadonlyArray<string> =>
   images.has(id) ? [] : [mention]
 

@@ -93,8 +93,8 @@ const isCall = (
   Predicate.isString(item.name) && Predicate.isString(item.arguments)
 
 /**
- * Reads replayed tool calls, which are kept as context if they have a name, arguments and a result. A `function_call` gets its
- * result from the `function_call_output` with the same `call_id`.
+ * Reads replayed tool calls, which are kept as context if they have a name, arguments and a result. The
+ * result of a `function_call` is the `function_call_output` with the same `call_id`.
  */
 const makeReplayedCalls = (given: ReadonlyArray<ReadEntry>, nextId: () => ItemId) => {
   const results = new Map<unknown, string | null>()
@@ -128,7 +128,7 @@ const makeReplayedCalls = (given: ReadonlyArray<ReadEntry>, nextId: () => ItemId
   }
 }
 
-/** What the model thought, and the call that it made, as they were. */
+/** The reasoning and the call of the model, unchanged. */
 const recalledItems = (
   { recalled: { ran, thought } }: RecalledEntry,
   nextId: () => ItemId
@@ -150,13 +150,16 @@ const misplacedImage = (param: string) =>
   new InvalidRequest({ param, message: `\`${param}\` must not be an image: the assistant shows none.` })
 
 /**
- * Sorts the input of a request. `nextId` gives each stored item its id. With `functionItems`, calls of the client's functions and
- * their results are items of their own; without, they are context.
+ * Sorts the input of a request. `nextId` gives each stored item its id. With `functionItems`, calls of the
+ * client's functions and their results are items of their own; otherwise they are context.
  */
 export const readInput = (input: ReadMediaInput, nextId: () => ItemId, functionItems = false) =>
   readEntries(typeof input === "string" ? [{ content: input }] : input, nextId, functionItems, "input")
 
-/** Sorts items that need not be a request: a client may add any to a conversation. `field` names them in errors. */
+/**
+ * Sorts items that need not form a request: a client may add any items to a conversation. `field` names them
+ * in errors.
+ */
 export const readEntries = Effect.fnUntraced(function* (
   given: ReadonlyArray<ReadEntry>,
   nextId: () => ItemId,
@@ -219,7 +222,7 @@ export const readEntries = Effect.fnUntraced(function* (
 /** An item of a request's input. */
 export interface GivenItem {
   readonly item: InputItem
-  /** For an item that the request refers to: where, and by which id. */
+  /** The position and the id of an item that the request refers to; null for other items. */
   readonly reference: { readonly param: string; readonly id: ItemId } | null
 }
 
@@ -227,7 +230,7 @@ export interface GivenItem {
 const asInput = (item: StoredItem, id: ItemId): InputItem =>
   item.type === "message" ? { id, type: "message", role: item.role, content: item.content } : { ...item, id }
 
-/** Puts stored items, which `find` reads, in the place of the references to them. A second reference to an item adds nothing. */
+/** Replaces references by stored items, which `find` reads. A second reference to an item adds nothing. */
 export const resolveReferences = <E>(
   entries: ReadonlyArray<Incoming>,
   find: (ids: ReadonlyArray<ItemId>) => Effect.Effect<ReadonlyMap<ItemId, StoredItem>, E>,

@@ -11,17 +11,23 @@ import {
 
 /** A call with its result. */
 export interface RunCall extends McpCall {
-  /** What the result has besides text. */
+  /** The files and images of the result. */
   readonly attached?: ReadonlyArray<InputFile | InputImage>
 }
 
-/** An item as prompts show it: a call of the client's function and its result are one, as if the service had run it. */
+/**
+ * An item as prompts show it. A call of the client's function and its result are one item, as if the service
+ * had run it.
+ */
 export type LinkedItem = Exclude<StoredItem, FunctionCall | FunctionCallOutput | McpCall> | RunCall
 
-/** A turn whose calls stand where their results are known: calls that a later turn answers are the first items of that turn. */
+/**
+ * A turn whose calls stand beside their results. Calls that a later turn answers are the first items of that
+ * turn.
+ */
 export interface LinkedTurn {
   readonly items: ReadonlyArray<LinkedItem>
-  /** Whether it begins with calls of an earlier turn. */
+  /** True if the turn begins with calls of an earlier turn. */
   readonly continues: boolean
 }
 
@@ -57,17 +63,17 @@ const unlinked = (result: FunctionCallOutput): RunCall => ({
 
 type Call = FunctionCall | McpCall
 
-/** A call that stands in the turn that answers its round, and what was thought directly before it. */
+/** A call in the turn that answers its round, and the reasoning directly before it. */
 interface MovedCall {
   readonly call: Call
-  /** Of a function of the client; null as long as it isn't known. */
+  /** The result of a client's function; null until it is known. */
   result: Given
   readonly thoughts: ReadonlyArray<ReasoningItem>
 }
 
 const isCall = (item: StoredItem): item is Call => item.type === "function_call" || item.type === "mcp_call"
 
-/** The reasoning directly before each call: servers want it there. */
+/** The reasoning directly before each call, where servers demand it. */
 const thoughtsBefore = (items: ReadonlyArray<StoredItem>) => {
   const before = new Map<StoredItem, ReadonlyArray<ReasoningItem>>()
   let thoughts: Array<ReasoningItem> = []
@@ -88,7 +94,10 @@ const roundWith = (call: FunctionCall, items: ReadonlyArray<StoredItem>): Readon
   return call.round === undefined || round.length === 0 ? [call] : round
 }
 
-/** Where each call is answered, by the items themselves: clients may use a call id again. A round moves as a whole. */
+/**
+ * The turn that answers each call, by the items themselves: clients may reuse a call id. A round moves as a
+ * whole.
+ */
 const answersIn = (turns: ReadonlyArray<ReadonlyArray<StoredItem>>, known: ReadonlyArray<FunctionCall>) => {
   const beforeAll = -1
   const open = new Map(known.map((call) => [call.call_id, { call, turn: beforeAll }]))
@@ -139,8 +148,8 @@ const movedItems = ({ call, result, thoughts }: MovedCall): ReadonlyArray<Linked
 ]
 
 /**
- * What a model wrote behind or between its calls stands before them: servers want results directly behind the calls, in one message with
- * all that the model said.
+ * Moves texts behind or between calls of an answer in front of the calls. Servers demand results directly
+ * behind the calls, and the whole answer in one message.
  */
 const textBeforeCalls = (items: ReadonlyArray<StoredItem>): ReadonlyArray<StoredItem> => {
   const sorted: Array<StoredItem> = []
@@ -160,8 +169,8 @@ const textBeforeCalls = (items: ReadonlyArray<StoredItem>): ReadonlyArray<Stored
 }
 
 /**
- * Links the calls of the client's functions with their results, in turns that follow each other. `known` are calls of turns
- * before them. A call that nothing answers says so; a result whose call is not known stays as text.
+ * Links the calls of the client's functions with their results, in consecutive turns. `known` are calls of
+ * turns before them. A call without a result states that. A result whose call is unknown stays as text.
  */
 export const linkCalls = (
   turns: ReadonlyArray<ReadonlyArray<StoredItem>>,

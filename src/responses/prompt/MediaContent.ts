@@ -5,10 +5,13 @@ import { FileUnreadable, InvalidRequest, ServerBusy } from "../../domain/Errors.
 import type { UserId } from "../../domain/Ids.ts"
 import type { EgressAnswer } from "../../tools/egress/Hop.ts"
 
-/** Of a data URL, before its data. */
+/** Characters of a data URL before its data. */
 const headCharactersMax = 200
 
-/** The bytes of a data URL with base64, or, unless it must be one, of base64 alone; null for everything else. */
+/**
+ * The bytes of a data URL with base64. Unless `mustBeUrl`, also of base64 without a URL. null for any other
+ * text.
+ */
 export const bytesOf = (text: string, mustBeUrl: boolean): Uint8Array | null => {
   const isUrl = /^data:/i.test(text)
   if (mustBeUrl && !isUrl) return null
@@ -19,7 +22,7 @@ export const bytesOf = (text: string, mustBeUrl: boolean): Uint8Array | null => 
   // Node takes the low byte of other characters than ASCII.
   if (Buffer.byteLength(data) > data.length) return null
   const bytes = Buffer.from(data, "base64")
-  // Node leaves out what is no base64. A pattern that looks for it takes ten times as long.
+  // Node skips characters that aren't base64. A pattern that finds them takes ten times as long.
   return digits > 0 && digits % 4 !== 1 && bytes.length === Math.floor((digits * 3) / 4) ? bytes : null
 }
 
@@ -53,9 +56,9 @@ const framedDocument = (filename: string, text: string, isCut: boolean, mark: st
     `[End of the document ${mark}]`
   ].join("\n")
 
-/** Of a document in a request or at an address. */
+/** Bytes of a document in a request or at an address. */
 export const documentBytesMax = 16_777_216
-/** Of its text; the rest is left out, visibly. */
+/** Characters of the text of a document. The rest is left out, with a mark. */
 const documentCharactersMax = 1_000_000
 
 const retrySeconds = 5

@@ -32,7 +32,7 @@ const bestOf = (hits: ReadonlyArray<Hit>, charactersMax: number): ReadonlyArray<
   })
 }
 
-/** What a search is to find. A client that bounds the results gets nothing besides the hits. */
+/** The bounds of a search. A client that limits the results gets no passages beside the hits. */
 const wantedOf = (asked: FileSearch | undefined, characters: number): Omit<Query, "text"> => {
   if (asked === undefined) return { limit: hitsMax, characters }
   const { filter, resultsMax, scoreMin } = asked
@@ -63,11 +63,11 @@ const largestReplayed = (items: ReadonlyArray<InputItem>): number =>
     )
   )
 
-/** Searches the files of projects for what a turn asks. */
+/** Searches the files of projects for the latest message of a turn. */
 export class ProjectKnowledge extends Context.Service<
   ProjectKnowledge,
   {
-    /** `asked` is what the client wants of the search; without it, the service decides. */
+    /** `asked`: the client's own bounds of the search; the service decides if absent. */
     readonly search: (
       memberships: ReadonlyArray<ProjectMembership>,
       turn: ConversationState,
@@ -107,7 +107,7 @@ export class ProjectKnowledge extends Context.Service<
   )
 }
 
-/** Characters of a message that are searched for, at each of its ends: a question stands before or behind what is pasted. */
+/** Characters at each end of a message that are searched for: a question precedes or follows pasted text. */
 const messageEndCharactersMax = 2_000
 /** Earlier messages that are added to one that is too vague by itself. */
 const earlierMessagesMax = 2
@@ -159,10 +159,10 @@ const userMessages = (items: ReadonlyArray<StoredItem>): ReadonlyArray<string> =
     return text.trim() === "" ? [] : [endsOf(text.trim())]
   })
 
-/** Whether the latest message needs earlier ones to be searched for. */
+/** True if the latest message is too vague to be searched for without earlier ones. */
 const needsEarlier = (items: ReadonlyArray<StoredItem>): boolean => isVague(userMessages(items).at(-1) ?? "")
 
-/** The text to search for: the latest message, with the user's earlier messages before it if it is too vague. */
+/** The text to search for: the latest message, preceded by the user's earlier messages if it is too vague. */
 export const searchQuery = (items: ReadonlyArray<StoredItem>, history: ReadonlyArray<StoredTurn>): string => {
   const messages = [...history.flatMap(({ input }) => userMessages(input)), ...userMessages(items)]
   const latest = messages.at(-1) ?? ""

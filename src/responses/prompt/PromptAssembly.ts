@@ -32,7 +32,7 @@ interface FramedTurn {
   readonly messages: ReadonlyArray<ModelMessage>
   /** Estimated tokens without the texts of its files, at most. */
   readonly tokens: number
-  /** Of them, what may have to precede it. */
+  /** Tokens for a message that may have to precede the turn; included in `tokens`. */
   readonly beginningTokens: number
   /** The files that are shown in it. */
   readonly files: ReadonlyArray<FileId>
@@ -61,8 +61,8 @@ const hasCalls = ({ items }: LinkedTurn): boolean => items.some(({ type }) => ty
 const beginningOf = ({ continues }: LinkedTurn): number => (continues ? beginningTokens : 0)
 
 /**
- * Estimated tokens that a stored turn adds to a later prompt that shows none of its files elsewhere, without their texts.
- * `calls` are those of earlier turns that it answers.
+ * Estimated tokens that a stored turn adds to a later prompt that shows none of its files elsewhere, without
+ * their texts. `calls` are those of earlier turns that it answers.
  */
 export const turnTokens = (
   items: ReadonlyArray<StoredItem>,
@@ -77,7 +77,9 @@ export const turnTokens = (
 
 const itemsOf = ({ input, output }: StoredTurn): ReadonlyArray<StoredItem> => [...input, ...output]
 
-/** The files that each turn shows, the newest turn first. A file is shown in the last turn that refers to it. */
+/**
+ * The files that each turn shows, the newest turn first. A file is shown in the last turn that refers to it.
+ */
 export const filesShown = (
   history: ReadonlyArray<StoredTurn>,
   items: ReadonlyArray<InputItem>
@@ -129,8 +131,8 @@ const newestThatFit = (
 }
 
 /**
- * The turns that fit into `room`, oldest first. The texts of their files get what is left: the newest turn first, the files
- * of one turn in fair shares. No turn is dropped for the texts of its own files.
+ * The turns that fit into `room`, oldest first. The texts of their files share the rest: the newest turn
+ * first, the files of one turn in fair shares. No turn is dropped for the texts of its own files.
  */
 const turnsWithin = (
   turns: ReadonlyArray<FramedTurn>,
@@ -152,11 +154,11 @@ const turnsWithin = (
     .toReversed()
 }
 
-/** What a prompt is made from. */
+/** The parts from which a prompt is made. */
 export interface PromptParts extends Given {
   /** The files that items of the history or of the turn refer to. */
   readonly files: PromptFiles
-  /** What a model that can call tools is offered. */
+  /** The tools for a model that can call them. */
   readonly tools: ToolOffer
   /** The passages of a project's files, in front of the question; null if no project was named. */
   readonly knowledge: ModelMessage | null
@@ -166,7 +168,7 @@ export interface PromptParts extends Given {
   readonly images?: PromptImages
 }
 
-/** What of a model a prompt depends on. */
+/** The properties of a model on which its prompt depends. */
 export interface PromptModel {
   readonly contextWindow: number
   readonly tools: boolean
@@ -178,7 +180,10 @@ type ModelKind = Pick<PromptModel, "tools" | "vision">
 const imagesFor = ({ images = noImages }: PromptParts, { vision }: ModelKind): PromptImages =>
   vision === true ? images : noImages
 
-/** At most this share of a context window is kept free for the answer; a longer answer has to fit what is left. */
+/**
+ * At most this share of a context window is kept free for the answer. A longer answer has to fit into the
+ * rest.
+ */
 const answerShareMax = 0.25
 
 /** Tokens that the prompt may have, so that an answer of `answerTokens` has room beside it. */
@@ -189,7 +194,7 @@ export const promptTokensMax = ({ contextWindow }: PromptModel, answerTokens: nu
 const turnMessages = (parts: PromptParts, current: LinkedTurn, kind: ModelKind, show: ShowFile) => {
   const { tools } = kind
   const texts = [parts.systemMessage ?? "", ...parts.directions].filter((text) => text !== "")
-  // One message, because some chat templates take no second one.
+  // All texts form one message, because some chat templates allow no second system message.
   const system: ReadonlyArray<ModelMessage> =
     texts.length === 0 ? [] : [{ role: "system", text: texts.join("\n\n") }]
   const turn = messagesOf(
@@ -212,7 +217,7 @@ export interface Prompt {
   readonly droppedTurns: number
 }
 
-/** What prompts from the same parts have in common, counted once for all models. */
+/** The values that prompts from the same parts share, counted once for all models. */
 export interface Assembly {
   /** Estimated tokens of the shortest prompt: everything but earlier turns and the texts of files. */
   readonly leastTokens: number
@@ -221,8 +226,9 @@ export interface Assembly {
   /** Tokens that earlier turns may have. */
   readonly historyTokensMax: (model: PromptModel, answerTokens: number) => number
   /**
-   * The prompt for one model. The files of the turn share its room fairly, and earlier turns get what is left. History that
-   * doesn't fit is dropped from the oldest turn on; the system message and the turn to answer always stay.
+   * The prompt for one model. The files of the turn share its room fairly, and earlier turns get the rest.
+   * History that doesn't fit is dropped from the oldest turn on. The system message and the current turn
+   * always stay.
    */
   readonly assemble: (model: PromptModel, answerTokens: number) => Prompt
 }
@@ -275,8 +281,8 @@ export const makeAssembly = (parts: PromptParts): Assembly => {
 }
 
 /**
- * Computes a value once for each kind of models: those that can call tools or not, and, where there is an image, those that see it or
- * not.
+ * Computes a value once for each kind of model: with or without tool calls, and, if there is an image, with
+ * or without vision.
  */
 const perKind = <A>(isSeen: boolean, make: (kind: ModelKind) => A): ((kind: ModelKind) => A) => {
   const made: [A?, A?, A?, A?] = []
@@ -287,10 +293,13 @@ const perKind = <A>(isSeen: boolean, make: (kind: ModelKind) => A): ((kind: Mode
   }
 }
 
-/** At most this share of the largest window goes to the results of the client's functions that one turn brings. */
+/** At most this share of the largest window goes to the results of the client's functions in one turn. */
 const resultsShareMax = 0.5
 
-/** The items as a prompt for a window shows them: their results are cut visibly, so that the rest has room beside them. */
+/**
+ * The items as a prompt for a window shows them. Results are cut with a mark, so that the rest has room
+ * beside them.
+ */
 export const withResultsWithin = (
   items: ReadonlyArray<InputItem>,
   contextWindow: number
@@ -306,7 +315,7 @@ export const withResultsWithin = (
   })
 }
 
-/** The same for each of the earlier turns. */
+/** Cuts the results in each of the earlier turns, as `withResultsWithin` does. */
 export const historyWithin = (
   history: ReadonlyArray<StoredTurn>,
   contextWindow: number
@@ -321,8 +330,8 @@ const textsOf = ({ directions, items, systemMessage }: PromptParts): ReadonlyArr
 ]
 
 /**
- * The refusal of texts that alone exceed the largest window; null if they don't. No more of them is counted than that window
- * holds, so that a text of megabytes is refused at little cost.
+ * The refusal of texts that exceed the largest window by themselves; null if they don't. Counting stops at
+ * the size of that window, so that a text of megabytes is refused at little cost.
  */
 export const longInput = (parts: PromptParts, contextWindow: number): PromptTooLong | null => {
   const texts = textsOf(parts)

@@ -50,7 +50,7 @@ const sentCall = ({ arguments: args, id, name, opaque, reasoning = [] }: CallMad
 type CallMade = Pick<McpCall, "id" | "name" | "arguments" | "output" | "error" | "opaque"> &
   Pick<ToolCall, "reasoning"> & { readonly images?: ReadonlyArray<ModelImage> }
 
-/** What a model said in one message beside its calls. */
+/** The text and the reasoning of a message of the model, besides its calls. */
 export interface Said {
   readonly text: string
   readonly reasoning: ReadonlyArray<Reasoning>
@@ -150,7 +150,7 @@ const plainMessages = (
 ): Array<ModelMessage> => {
   const messages: Array<ModelMessage> = []
   let calls: Array<McpCall & CallMade> = []
-  /** What was thought before the item that follows. */
+  /** The reasoning before the next item. */
   let thought: Array<Reasoning> = []
   const takeThought = () => {
     const taken = thought
@@ -174,7 +174,7 @@ const plainMessages = (
     } else if (item.type === "message") {
       endRound()
       const text = messageText(item, show, images)
-      // It led to nothing that is still there.
+      // The output that this reasoning led to was removed.
       if (item.role === "user") thought = []
       messages.push(
         item.role === "user"
@@ -184,7 +184,7 @@ const plainMessages = (
     }
   }
   endRound()
-  // It belongs to calls that a later turn answers.
+  // This reasoning belongs to calls that a later turn answers.
   if (thought.length > 0) messages.push(assistantMessage({ text: "", reasoning: thought }, []))
   return messages
 }
@@ -204,8 +204,9 @@ export const questionStart = (items: ReadonlyArray<StoredItem>): number => {
 }
 
 /**
- * The messages of a turn, with `knowledge` before the question. They begin with the user, except where they go on with calls of
- * an earlier turn. An answer without text is left out. For a model without tools, calls and results are plain text.
+ * The messages of a turn, with `knowledge` before the question. The first is a user message, unless the turn
+ * continues calls of an earlier turn. An answer without text is left out. For a model without tools, calls
+ * and results are plain text.
  */
 export const messagesOf = (
   { continues, items }: LinkedTurn,
@@ -224,13 +225,16 @@ export const messagesOf = (
   return tools ? begun : begun.map(toolCallsAsText)
 }
 
-/** The estimate for what may precede a turn that goes on with calls of an earlier one. */
+/** The estimate for a message that may precede a turn with calls of an earlier turn. */
 export const beginningTokens = estimateMessageTokens(unknownBeginning.text)
 
 /** Characters of an opaque value for a token of the reasoning that it stands for. */
 const opaqueCharactersPerToken = 6
 
-/** As if it went back to the model that it came from. What a client says that was thought goes to few models, which refuse what is too long. */
+/**
+ * The tokens of reasoning that goes back to the model it came from. Reasoning that a client states counts 0:
+ * few models get it, and they refuse a prompt that is too long.
+ */
 const thoughtTokens = ({ opaque, text }: Reasoning): number => {
   if (opaque === null) return estimateTokens(text)
   return isSaidByClient(opaque)
@@ -241,7 +245,7 @@ const thoughtTokens = ({ opaque, text }: Reasoning): number => {
 const reasoningTokens = (reasoning: ReadonlyArray<Reasoning>): number =>
   reasoning.reduce((sum, one) => sum + thoughtTokens(one), 0)
 
-/** The estimate for messages, including what a template adds to each. */
+/** The estimate for messages, including the template's tokens for each. */
 export const messagesTokens = (messages: ReadonlyArray<ModelMessage>): number =>
   messages.reduce((sum, message) => {
     const calls = message.role === "assistant" ? message.toolCalls : []

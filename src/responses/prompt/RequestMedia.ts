@@ -37,7 +37,10 @@ type ReadMedium = InputImage | { readonly type: "input_text"; readonly text: str
 
 const charactersOf = (text: string | null | undefined): number => text?.length ?? 0
 
-/** Where the document is that has at least half of all characters; null if none has. `found` and `parts` belong together. */
+/**
+ * The field of the document that has at least half of all characters; null if there is none. `found` and
+ * `parts` belong together.
+ */
 const longDocumentIn = (
   entries: Exclude<ReadMediaInput, string>,
   found: ReadonlyArray<{ readonly param: string }>,
@@ -53,8 +56,8 @@ const longDocumentIn = (
   return found[index]?.param ?? null
 }
 
-/** Names the document, if there is one, as what makes a prompt too long. */
-export const namingDocument =
+/** Adds the document, if there is one, to the error of a prompt that is too long. */
+export const nameLongDocument =
   (document: string | null) =>
   <A, E, R>(effect: Effect.Effect<A, E | PromptTooLong, R>): Effect.Effect<A, E | PromptTooLong, R> =>
     Effect.mapError(effect, (error) =>
@@ -63,12 +66,15 @@ export const namingDocument =
         : new PromptTooLong({ promptTokens: error.promptTokens, tokensMax: error.tokensMax, document })
     )
 
-/** In one request. */
+/** Images in one request. */
 const imagesMax = 32
 const documentsMax = 8
-/** Of one image; Anthropic takes no larger ones. */
+/** Bytes of one image. Anthropic takes no larger ones. */
 const imageBytesMax = 5_242_880
-/** Of one image, width times height: what a model server decodes takes memory by it. No model takes more than 8,000 by 8,000. */
+/**
+ * Pixels of one image, which determine the memory that a model server needs to decode it. No model takes more
+ * than 8,000 by 8,000.
+ */
 const imagePixelsMax = 64_000_000
 const readsAtOnce = 4
 const dataInAddress = "must begin with https://: send a data URL as `file_data`."
@@ -77,7 +83,7 @@ const dataInAddress = "must begin with https://: send a data URL as `file_data`.
 interface ReadMedia {
   readonly input: ReadMediaInput
   readonly images: ReadonlyArray<StoredImage>
-  /** Where a document is that is most of the text; null if none is. */
+  /** The field of a document that is most of the text; null if there is none. */
   readonly longDocument: string | null
 }
 
@@ -113,7 +119,10 @@ const refused = (param: string, problem: string) =>
 export class RequestMedia extends Context.Service<
   RequestMedia,
   {
-    /** Addresses are fetched only where the caller may have pages of the web read. Images are given an id each. `field` names the input in errors. */
+    /**
+     * Reads the images and documents of an input. Addresses are fetched only if the caller may read web
+     * pages. Each image gets an id. `field` names the input in errors.
+     */
     readonly read: (
       input: ResponseRequest["input"],
       caller: Caller,
@@ -224,7 +233,7 @@ export class RequestMedia extends Context.Service<
   )
 }
 
-/** The entry with what was read in the place of its media. */
+/** The entry with its media replaced by the content that was read. */
 const replaced = (
   entry: RequestEntry,
   read: ReadonlyMap<RequestPart, ReadPart | undefined>
@@ -250,7 +259,7 @@ const checkNumbers = (found: ReadonlyArray<Found>, field: string): Effect.Effect
     : Effect.void
 }
 
-/** What is at an address of the web. */
+/** Fetches the content of a web address. */
 const makeFetched = Effect.gen(function* () {
   const egress = yield* Egress
 

@@ -23,44 +23,50 @@ import type {
 export const nextItemId = (): ItemId => ItemId.make(SecureRandom.uuidV7Unsafe(), { disableChecks: true })
 
 /**
- * What a request asks for beyond what `/v1` knows. Absent fields ask for nothing. Not a part of ResponseRequest, because a body of
- * `/v1` may have any fields, and none of them may turn into a demand.
+ * Options of a request that `/v1` doesn't have. Absent fields ask for nothing. Kept apart from
+ * ResponseRequest, because a body of `/v1` may have any fields, and none of them may become a demand.
  */
 export interface Demands {
   /** The one model that may answer. */
   readonly model?: string
   /** The client's own functions; the model's calls of them are items of the answer, and end it. */
   readonly functions?: ReadonlyArray<ToolSpec>
-  /** Those of the service's own tools that may be offered; all that are permitted if absent. */
+  /** The service's own tools that may be offered; all permitted ones if absent. */
   readonly ownTools?: ReadonlySet<ToolName>
   /** Keeps the client's function calls and their results as items, in place of context. */
   readonly functionItems?: boolean
-  /** Also answers a request without a message of the user, if there is anything that a model can be sent. */
+  /** Permits a request without a user message, if there is anything to send to a model. */
   readonly questionless?: boolean
   readonly answer?: AnswerOptions
-  /** What the client calls those of its requests that begin alike. */
+  /** The client's name for its requests that begin alike. */
   readonly cacheKey?: string
   /** The most calls of the service's own tools in all rounds together. */
   readonly maxToolCalls?: number
   /** Refuses a request whose history doesn't fit, in place of leaving out its oldest turns. */
   readonly wholeHistory?: boolean
-  /** A `previous_response_id` that isn't the conversation's last response begins a branch, in a conversation of its own. */
+  /**
+   * A `previous_response_id` that isn't the conversation's last response begins a branch, in a conversation
+   * of its own.
+   */
   readonly branches?: boolean
-  /** The last response of the conversation: it isn't continued, and the new turn takes the place of its turn. */
+  /** The last response of the conversation. The new turn replaces its turn, and doesn't continue it. */
   readonly replaces?: ResponseId
   /** The instructions hold for this response alone: a new conversation doesn't keep them. */
   readonly passingInstructions?: boolean
   /** The search of files, where it isn't that of `project_id`. */
   readonly fileSearch?: FileSearch
-  /** What is kept with the response for the interface that asked for it: JSON that only it reads. */
+  /**
+   * JSON that is kept with the response for the interface that asked for it, and that only this interface
+   * reads.
+   */
   readonly echo?: unknown
   /** The id of the response, where it is known before. */
   readonly responseId?: ResponseId
-  /** When it was asked for, in Unix milliseconds; absent: when it begins. */
+  /** The time of the request in Unix milliseconds; absent: the beginning of the response. */
   readonly createdAt?: number
   /** Run once nothing of the request is refused any more, before a model is asked. */
   readonly onAccepted?: Effect.Effect<void>
-  /** What its tokens are recorded under, where that isn't the response's id. */
+  /** The id under which the tokens are recorded; absent: the response's id. */
   readonly accountId?: ResponseId
 }
 
@@ -71,7 +77,7 @@ export interface FileSearch {
   /** Null leaves it to the service how much is shown to the model. */
   readonly resultsMax: number | null
   readonly filter: AttributeFilter | null
-  /** Of scores from 0 to 1. */
+  /** The lowest score of a hit, from 0 to 1. */
   readonly scoreMin: number
 }
 
@@ -83,17 +89,17 @@ export interface ImagePart {
   readonly detail: ImageDetail
 }
 
-/** A document that isn't uploaded: base64, with or without the beginning of a data URL, or the address of it. */
+/** A document that isn't uploaded: base64, with or without the beginning of a data URL, or its address. */
 export interface DocumentPart {
   readonly type: "input_document"
   readonly filename: string | null
   readonly data: string | null
   readonly url: string | null
-  /** Its text, in place of both. */
+  /** The text of the document, in place of `data` and `url`. */
   readonly text?: string
 }
 
-/** What a message may have; `/v1` knows only the parts of its own contract. */
+/** A part of a message. `/v1` knows only the parts of its own contract. */
 export type RequestPart = Part | ImagePart | DocumentPart
 
 /** A message with parts of the given kind. */
@@ -103,12 +109,18 @@ interface MessageOf<P> {
   readonly content: string | ReadonlyArray<P>
 }
 
-/** What a client gives back of an earlier answer, which it can't have made up. */
+/** Data of an earlier answer that a client sends back, with proof that the service wrote it. */
 export interface Recalled {
   readonly thought?: Reasoning
-  /** What only the model's server can read of the client's calls that follow, by their `call_id`. */
+  /**
+   * Opaque values of the client's calls that follow, by their `call_id`. Only the model's server can read
+   * them.
+   */
   readonly calls?: Readonly<Record<string, Opaque>>
-  /** The round of the client's calls that were made together with calls of the service's own tools, by their `call_id`. */
+  /**
+   * The rounds of the client's calls that were made together with calls of the service's own tools, by their
+   * `call_id`.
+   */
   readonly rounds?: Readonly<Record<string, string>>
   /** A call of one of the service's own tools, with its result. */
   readonly ran?: McpCall
@@ -138,7 +150,7 @@ export type RequestEntry = EntryOf<RequestPart>
 /** A part whose image has been read, or whose document is text. */
 export type ReadPart = Part | InputImage
 
-/** An entry of such parts. */
+/** An entry with parts that have been read. */
 export type ReadEntry = EntryOf<ReadPart>
 export type ReadMediaInput = string | ReadonlyArray<ReadEntry>
 

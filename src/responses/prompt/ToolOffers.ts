@@ -5,7 +5,7 @@ import { estimateTokens } from "../../domain/Tokens.ts"
 export const cutMark = "\n[… cut here: the rest has no room …]"
 export const cutMarkTokens = estimateTokens(cutMark)
 
-/** Tools, and what describing them takes of a prompt. */
+/** Tools, and the tokens of their descriptions in a prompt. */
 export interface ToolOffer {
   readonly specs: ReadonlyArray<ToolSpec>
   readonly tokens: number
@@ -16,7 +16,10 @@ export const toolOffer = (specs: ReadonlyArray<ToolSpec>): ToolOffer => ({
   tokens: specs.length === 0 ? 0 : estimateTokens(JSON.stringify(specs))
 })
 
-/** Offers those of the installed tools that are permitted. Requests share their permissions, so each offer is made once. */
+/**
+ * Offers the installed tools that are permitted. Requests share their permissions, so each offer is made
+ * once.
+ */
 export const makeToolOffers = (installed: ReadonlyArray<ToolSpec>) => {
   const offers = new WeakMap<ReadonlySet<string>, ToolOffer>()
   return (permitted: ReadonlySet<string>): ToolOffer => {
@@ -28,7 +31,7 @@ export const makeToolOffers = (installed: ReadonlyArray<ToolSpec>) => {
   }
 }
 
-/** What a model is given by others, apart from files. */
+/** The content of a prompt apart from files, tools and passages. */
 export interface Given {
   /** The system message of this response. */
   readonly systemMessage: string | null
