@@ -1,4 +1,4 @@
-import { Schema } from "effect"
+import { Predicate, Schema } from "effect"
 import { ApiKeyId, ConversationId, ResponseId, UserId } from "../domain/Ids.ts"
 
 /** The rows of `response_jobs`. */
@@ -43,7 +43,7 @@ export const JobRow = Schema.Struct({
   apiKeyId: ApiKeyId,
   background: Schema.Boolean,
   status: JobStatus,
-  /** The request, without its `input` if it is long. */
+  /** The request. A long one lacks its `input`, and a long one of another kind than `profile` has no field. */
   request: Schema.Unknown,
   requestBytes: Schema.Int,
   failure: Schema.NullOr(JobFailure),
@@ -68,20 +68,30 @@ export const columns =
  */
 const shortRequestBytesMax = 65_536
 
-/**
- * Replaces the input of a long request. Functions of `jsonb` would parse the texts, which may have characters
- * that PostgreSQL can't store.
- */
-const shortRequest = `CASE WHEN kind <> 'profile' OR octet_length(request::text) <= ${shortRequestBytesMax} THEN request ELSE (
-    SELECT json_object_agg(key, CASE key WHEN 'input' THEN '"(long)"'::json ELSE value END) FROM json_each(request)
-  ) END AS request`
+/** The part of a long request that readers get. Only responses of the second profile show any of it. */
+const shortened = (kind: ResponseJob["kind"], request: unknown): object =>
+  kind === "profile" && Predicate.isObject(request) ? { ...request, input: "(long)" } : {}
 
-/** True if a row has a shortened request. */
-export const isShortened = ({ kind, requestBytes }: Pick<ResponseJob, "kind" | "requestBytes">): boolean =>
-  kind === "profile" && requestBytes > shortRequestBytesMax
+/** The length of a request, which jobs of an earlier version have in no column. */
+export const requestValues = (kind: ResponseJob["kind"], request: unknown) => {
+  const text = JSON.stringify(request)
+  const bytes = Buffer.byteLength(text)
+  return {
+    text,
+    bytes,
+    short: bytes > shortRequestBytesMax ? JSON.stringify(shortened(kind, request)) : null
+  }
+}
 
-/** The columns of `request`. */
-export const requestColumns = `${shortRequest}, octet_length(request::text) AS request_bytes`
+/** True if the whole request of a row has to be read apart from it. */
+export const isShortened = ({ requestBytes }: Pick<ResponseJob, "requestBytes">): boolean =>
+  requestBytes > shortRequestBytesMax
+
+/** The length of a request. Jobs that an earlier version inserted have it in no column. */
+export const requestBytesColumn = "coalesce(request_bytes, octet_length(request::text)) AS request_bytes"
+
+/** The columns of a request that leave a long one unread, which would take hundreds of milliseconds. */
+export const requestColumns = `coalesce(short_request, request) AS request, ${requestBytesColumn}`
 
 /** The lease of a job that is being run. */
 export type JobLease = Pick<ResponseJob, "responseId" | "leaseFence">

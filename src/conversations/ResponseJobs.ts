@@ -22,7 +22,9 @@ import {
   JobRow,
   type JobStatus,
   type QuestionFailure,
+  requestBytesColumn,
   requestColumns,
+  requestValues,
   type ResponseJob
 } from "./ResponseJobRow.ts"
 
@@ -250,14 +252,17 @@ const makeSubmit = Effect.gen(function* () {
     return isSame(found.bodyHash, bodyHash) ? found : yield* new IdempotencyKeyReused()
   })
 
-  const insert = ({ apiKeyId, asked, background, key, responseId, userId }: NewJob, request: unknown) =>
-    sql`INSERT INTO response_jobs
-        (response_id, kind, conversation_id, user_id, api_key_id, background, status, request, key_hash, body_hash, lease_fence, lease_until, runs)
+  const insert = ({ apiKeyId, asked, background, key, responseId, userId }: NewJob, request: unknown) => {
+    const { bytes, short, text } = requestValues(asked.kind, request)
+    return sql`INSERT INTO response_jobs
+        (response_id, kind, conversation_id, user_id, api_key_id, background, status, request, request_bytes, short_request,
+          key_hash, body_hash, lease_fence, lease_until, runs)
       VALUES (${responseId}::uuid, ${asked.kind}, ${asked.kind === "question" ? asked.conversationId : null}::uuid, ${userId}::uuid, ${apiKeyId}::uuid, ${background}::boolean,
-        ${background ? "queued" : "in_progress"}, ${JSON.stringify(request)}::json,
+        ${background ? "queued" : "in_progress"}, ${text}::json, ${bytes}::int, ${short}::json,
         ${key === null ? null : Buffer.from(key.hash)}::bytea, ${key === null ? null : Buffer.from(key.bodyHash)}::bytea,
         ${background ? 0 : 1}::int, ${background ? null : leaseEnd}, ${background ? 0 : 1}::int)
       RETURNING ${all}`.pipe(rowAs(JobRow))
+  }
 
   const submit = Effect.fn("ResponseJobs.submit")(
     function* (job: NewJob) {
@@ -338,7 +343,7 @@ const makeOwned = Effect.gen(function* () {
   const ExportedRow = Schema.Struct({ ...JobRow.fields, events: Schema.Array(Schema.Unknown) })
   const listOf = Effect.fn("ResponseJobs.listOf")(
     (userId: UserId, after?: ResponseId) =>
-      sql`SELECT ${sql.literal(columns)}, request, octet_length(request::text) AS request_bytes, coalesce((
+      sql`SELECT ${sql.literal(columns)}, request, ${sql.literal(requestBytesColumn)}, coalesce((
           SELECT json_agg(events ORDER BY position) FROM response_events e
           WHERE e.response_id = response_jobs.response_id), '[]') AS events
         FROM response_jobs WHERE user_id = ${userId}::uuid

@@ -36,6 +36,7 @@ import fileAttributes from "../../migrations/0035_file_attributes.ts"
 import vectorStores from "../../migrations/0036_vector_stores.ts"
 import keyedEmbeddings from "../../migrations/0037_keyed_embeddings.ts"
 import fileCopies from "../../migrations/0038_file_copies.ts"
+import shortRequests from "../../migrations/0039_short_requests.ts"
 import { inRealTime } from "../runtime/Monotonic.ts"
 import { buildText, thisBuild } from "../settings/Build.ts"
 import { Database } from "./Database.ts"
@@ -78,7 +79,8 @@ const migrations = {
   "0035_file_attributes": fileAttributes,
   "0036_vector_stores": vectorStores,
   "0037_keyed_embeddings": keyedEmbeddings,
-  "0038_file_copies": fileCopies
+  "0038_file_copies": fileCopies,
+  "0039_short_requests": shortRequests
 }
 
 const numberOf = (name: string): number => Number.parseInt(name, 10)

@@ -1,6 +1,9 @@
-import { randomBytes } from "node:crypto"
+import { randomBytes, randomUUID } from "node:crypto"
 import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect, Stream } from "effect"
+import { SqlClient } from "effect/sql"
+import { ResponseJobs } from "../../src/conversations/ResponseJobs.ts"
+import { ApiKeyId, ResponseId, UserId } from "../../src/domain/Ids.ts"
 import { UserExport } from "../../src/erasure/UserExport.ts"
 import { says, ScriptedModel, text } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
@@ -114,6 +117,50 @@ layer(TestApp.layer({ http: { bodiesBytesMax: bodyBytesMax, userBodyBytesMax: bo
         headers: { "idempotency-key": "a key" }
       })
       assert.strictEqual(errorOf(other, 422).code, "idempotency_key_reused")
+    })
+  )
+
+  it.effect("a long job is read without its whole request", () =>
+    Effect.gen(function* () {
+      const { alice } = yield* TestApp
+      const jobs = yield* ResponseJobs
+      const sql = yield* SqlClient.SqlClient
+      const request = { instructions: "Be brief.", input: "x".repeat(100_000), messages: [] }
+      for (const [kind, seen] of [
+        ["profile", { ...request, input: "(long)" }],
+        ["chat", {}],
+        ["embeddings", {}]
+      ] as const) {
+        const { job } = yield* jobs.submit({
+          responseId: ResponseId.make(randomUUID()),
+          userId: UserId.make(alice.id),
+          apiKeyId: ApiKeyId.make(randomUUID()),
+          background: false,
+          asked: { kind, request },
+          key: null
+        })
+        assert.deepStrictEqual(job.request, seen)
+        assert.deepStrictEqual(yield* jobs.wholeRequest(job), request)
+        // Whatever reads the column now would find this.
+        yield* sql`UPDATE response_jobs SET request = '"read"' WHERE response_id = ${job.responseId}::uuid`
+        const found = yield* jobs.find(job.userId, job.responseId)
+        assert.deepStrictEqual([found?.request, found?.requestBytes], [seen, JSON.stringify(request).length])
+        yield* jobs.delete(job.userId, job.responseId)
+      }
+    })
+  )
+
+  it.effect("a long job that an earlier version inserted is read whole", () =>
+    Effect.gen(function* () {
+      const { alice } = yield* TestApp
+      const jobs = yield* ResponseJobs
+      const sql = yield* SqlClient.SqlClient
+      const id = ResponseId.make(randomUUID())
+      const request = { input: "x".repeat(100_000) }
+      yield* sql`INSERT INTO response_jobs (response_id, user_id, api_key_id, background, status, request, ended_at)
+        VALUES (${id}::uuid, ${alice.id}::uuid, ${randomUUID()}::uuid, true, 'failed', ${JSON.stringify(request)}::json, now())`
+      const found = yield* jobs.find(UserId.make(alice.id), id)
+      assert.deepStrictEqual([found?.request, found?.requestBytes], [request, JSON.stringify(request).length])
     })
   )
 
