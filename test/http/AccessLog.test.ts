@@ -282,6 +282,31 @@ layer(AppLayer, { excludeTestServices: true })("the access log", (it) => {
     })
   )
 
+  it.effect("the access log adds up the answers of a chat with n", () =>
+    Effect.gen(function* () {
+      const { alice, url } = yield* TestApp
+      const ask = (id: string) =>
+        call(`${url}/openai/v1/chat/completions`, {
+          key: alice.key,
+          headers: { "x-request-id": id },
+          body: { messages: [{ role: "user", content: "Hi" }], n: 3 }
+        })
+      const model = yield* ScriptedModel
+      yield* model.next(says("A"), says("B"), says("C"))
+      yield* ask("three")
+      assert.deepInclude((yield* lineOf("three")).annotations, {
+        outcome: "completed",
+        inputTokens: 3 * scriptedUsage.inputTokens,
+        outputTokens: 3 * scriptedUsage.outputTokens,
+        usageSource: "provider"
+      })
+      const endless = Stream.concat(Stream.make(text("B")), Stream.never)
+      yield* model.next(endless, Stream.fail(failure("server_error")), endless)
+      yield* ask("broken")
+      assert.deepInclude((yield* lineOf("broken")).annotations, { status: 500, outcome: "failed" })
+    })
+  )
+
   it.effect("the access log shows the template of a route, never its parameters", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp

@@ -90,6 +90,24 @@ const sumOf = (one: ModelUsage, other: ModelUsage): ModelUsage => ({
   source: one.source === "provider" ? other.source : "tokenizer"
 })
 
+const outcomesByWeight = ["failed", "abandoned", "completed"] as const
+
+/** Adds up the answers of one request, which are several with `n`. The worst outcome is that of all. */
+const withEarlier = (
+  one: NonNullable<AccessEntry["response"]>,
+  earlier: AccessEntry["response"]
+): NonNullable<AccessEntry["response"]> =>
+  earlier === null
+    ? one
+    : {
+        ...one,
+        usage: sumOf(earlier.usage, one.usage),
+        toolCalls: earlier.toolCalls + one.toolCalls,
+        outcome:
+          outcomesByWeight.find((outcome) => outcome === earlier.outcome || outcome === one.outcome) ??
+          one.outcome
+      }
+
 /**
  * The tokens to record. The tokenizer counts an unfinished call. A call that failed before any text cost
  * nothing.
@@ -153,7 +171,10 @@ export class Accounting extends Context.Service<
         if (outcome === "completed") usualOutput.note(caller.userId, cost.outputTokens)
         if (access !== null) {
           access.endedNanos = endedNanos
-          access.response = { responseId, model, usage: cost, toolCalls, outcome }
+          access.response = withEarlier(
+            { responseId, model, usage: cost, toolCalls, outcome },
+            access.response
+          )
         }
         const latencyMillis = Number(endedNanos - beganNanos) / 1_000_000
         const spending = {
