@@ -13,7 +13,7 @@ import { says, ScriptedModel } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { untilValue } from "../support/until.ts"
 import { upload } from "../support/Uploads.ts"
-import { call } from "../support/Wire.ts"
+import { call, errorOf } from "../support/Wire.ts"
 import { framesIn } from "./frames.ts"
 import { assertProfileGrammar } from "./ProfileGrammar.ts"
 
@@ -76,7 +76,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The tool file_search", (i
       const { id } = yield* project
       const tools = [{ type: "file_search", vector_store_ids: [id] }]
       const reply = yield* call(`${url}/openai/v1/responses`, { key: bob.key, body: { input: "Hi", tools } })
-      assert.include([403, 404], reply.status)
+      assert.strictEqual(errorOf(reply, 404).code, "project_not_found")
     })
   )
 

@@ -69,23 +69,29 @@ layer(TestApp.layer(), { excludeTestServices: true })("/openai/v1/vector_stores"
     })
   )
 
-  it.effect("the vector stores show and search nothing for strangers, or without a key", () =>
-    Effect.gen(function* () {
-      const { bob, url } = yield* TestApp
-      const id = yield* someProject("closed")
-      const stores = `${url}/openai/v1/vector_stores`
-      const list = yield* call(stores, { key: bob.key })
-      assert.deepStrictEqual(JSON.parse(list.text).data, [])
-      const body = { query: "zebra" }
-      for (const options of [{ key: bob.key }, { key: bob.key, body }]) {
-        const path = "body" in options ? `${stores}/vs_${id}/search` : `${stores}/vs_${id}`
-        assert.strictEqual(errorOf(yield* call(path, options), 403).code, "not_project_member")
-      }
-      errorOf(yield* call(stores, {}), 401)
-      errorOf(yield* call(`${stores}/vs_${id}/search`, { body }), 401)
-      const missing = `${stores}/vs_019845e1-682f-4b02-a706-3b2422d13aff`
-      assert.strictEqual(errorOf(yield* call(missing, { key: bob.key }), 404).code, "project_not_found")
-    })
+  it.effect(
+    "the vector stores of others are refused as missing ones, and nothing is shown without a key",
+    () =>
+      Effect.gen(function* () {
+        const { bob, url } = yield* TestApp
+        const id = yield* someProject("closed")
+        const stores = `${url}/openai/v1/vector_stores`
+        const list = yield* call(stores, { key: bob.key })
+        assert.deepStrictEqual(JSON.parse(list.text).data, [])
+        const body = { query: "zebra" }
+        const missing = "019845e1-682f-4b02-a706-3b2422d13aff"
+        for (const options of [{ key: bob.key }, { key: bob.key, body }]) {
+          const refusalOf = (store: string) =>
+            Effect.map(call(`${stores}/vs_${store}${"body" in options ? "/search" : ""}`, options), (reply) =>
+              errorOf(reply, 404)
+            )
+          const refused = yield* refusalOf(id)
+          assert.strictEqual(refused.code, "project_not_found")
+          assert.deepStrictEqual(refused, yield* refusalOf(missing))
+        }
+        errorOf(yield* call(stores, {}), 401)
+        errorOf(yield* call(`${stores}/vs_${id}/search`, { body }), 401)
+      })
   )
 
   it.effect("the vector stores accept hints without an effect, and name them", () =>
