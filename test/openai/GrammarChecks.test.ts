@@ -170,6 +170,47 @@ layer(TestApp.layer(), { excludeTestServices: true })("a text that is to follow 
     })
   )
 
+  it.effect("a call that is to follow a grammar is written again beside a call of the service's own", () =>
+    Effect.gen(function* () {
+      const { before, model } = yield* prepared
+      const own = { id: "own", name: "calculator", arguments: JSON.stringify({ expression: "6*7" }) }
+      const both = Stream.concat(
+        Stream.make<[ModelPart]>({ type: "tool_call", call: own }),
+        calls([["edit", "delete x"]])
+      )
+      yield* model.next(both, calls([["edit", "remove x"]]))
+      const first = yield* decode((yield* post({ input: "Go", tools, own_tools: "on" })).text)
+      assert.deepStrictEqual(inputsOf(first.output), [["edit", "remove x"]])
+      const [, again] = yield* askedSince(before)
+      assert.deepStrictEqual(
+        again?.request.tools.map(({ name }) => name),
+        ["edit"]
+      )
+      yield* model.next(says("Done."))
+      const input = first.output.flatMap((item) =>
+        item.type === "custom_tool_call"
+          ? [{ type: "custom_tool_call_output", call_id: item.call_id, output: "edited" }]
+          : []
+      )
+      const next = yield* post({ previous_response_id: first.id, input, tools, own_tools: "on" })
+      assert.strictEqual(next.status, 200, next.text)
+      const { messages } = (yield* askedSince(before)).at(-1)!.request
+      const rounds = messages.flatMap((one) =>
+        one.role === "assistant" ? [one.toolCalls.map((made) => [made.name, made.arguments])] : []
+      )
+      assert.deepStrictEqual(rounds, [
+        [
+          ["calculator", own.arguments],
+          ["edit", JSON.stringify({ input: "remove x" })]
+        ]
+      ])
+      const results = messages.flatMap((one) => (one.role === "tool" ? [one.text] : []))
+      assert.lengthOf(results, 2)
+      assert.include(results[0], "42")
+      assert.include(results[1], "edited")
+    })
+  )
+
   it.effect("isn't checked where the server was given the grammar", () =>
     Effect.gen(function* () {
       const { before, model } = yield* prepared

@@ -106,6 +106,30 @@ describe("AnswerBound", () => {
       })
   )
 
+  it.effect("a part that the bound cuts or holds back has no logprobs, and others keep theirs", () =>
+    Effect.gen(function* () {
+      const rated = (value: string) => {
+        const bytes = [...Buffer.from(value)]
+        return {
+          type: "text" as const,
+          text: value,
+          logprobs: [{ token: value, logprob: -1, bytes, top_logprobs: [] }]
+        }
+      }
+      const whole = rated("zebra ")
+      const long = rated("word ".repeat(25))
+      const [first, beginning, end] = yield* admitted(10, [whole, long, finish(30)])
+      assert.deepStrictEqual(first, [whole])
+      const shown = textOf(beginning ?? [])
+      assert.deepStrictEqual(beginning, [text(shown)])
+      assert.isTrue(long.text.startsWith(shown) && shown.length < long.text.length)
+      assert.deepStrictEqual(end, [{ ...finish(30), reason: "length" }])
+      // The server counted less, so the rest is shown after all.
+      const [, , rest] = yield* admitted(10, [whole, long, finish(10)])
+      assert.deepStrictEqual(rest, [text(long.text.slice(shown.length)), finish(10)])
+    })
+  )
+
   it.effect.prop(
     "an answer within its bound is shown whole, whatever the local tokenizer counts",
     [Pieces],
