@@ -7,7 +7,10 @@ import { layerRecordedStart } from "./InstallationFacts.ts"
 import { Reload } from "./Reload.ts"
 import { layerGivenKey } from "./Startup.ts"
 
-/** The audit log, backups, deletion and export of users' data, and changes of files that take effect without a start. */
+/**
+ * The audit log, backups, deletion and export of users' data, and changes of files that take effect without a
+ * start.
+ */
 export const OperationsLayer = Layer.mergeAll(
   Backups.layer,
   Erasure.layer,
