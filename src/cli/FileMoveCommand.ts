@@ -55,7 +55,10 @@ const erased = Effect.gen(function* () {
   }
 })
 
-/** Works on the stores and the database of the settings. Old bytes are erased beside the service or without one. */
+/**
+ * Works on the stores and the database of the settings. Old bytes are erased beside the service or without
+ * one.
+ */
 export const moveCommand = command(
   "move",
   "Move all files to the store of PARLEY_FILES_MOVE_TO, while the service is stopped",

@@ -6,7 +6,9 @@ import { settingsTable } from "../settings/SettingsTable.ts"
 import { allowedOf, httpUrl } from "../settings/TextCodec.ts"
 import { CliFailure } from "./CommandLine.ts"
 
-/** The command line finds the server and the key. A name that the operator gives comes before what is found. */
+/**
+ * The command line finds the server and the key. A name that the operator gives comes before what is found.
+ */
 
 const dataDirectory = Effect.gen(function* () {
   const { name, parse } = settingsTable.service.dataDir
@@ -52,7 +54,9 @@ interface FoundKey {
   readonly from: string
 }
 
-/** The key that the operator names. The key of the data directory is for the server of that directory alone. */
+/**
+ * The key that the operator names. The key of the data directory is for the server of that directory alone.
+ */
 export const findKey = ({
   socket
 }: FoundServer): Effect.Effect<FoundKey, CliFailure, FileSystem.FileSystem | Path.Path> =>
