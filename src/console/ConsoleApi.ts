@@ -54,7 +54,10 @@ const ownFileEndpoints = [
   HttpApiEndpoint.get("permitted", "/permitted", { success: Permitted })
 ] as const
 
-/** The interface of the web application, under /console. It is not part of the public interface or its OpenAPI document. */
+/**
+ * The interface of the web application, under /console. It is not part of the public interface or its OpenAPI
+ * document.
+ */
 
 const Time = Schema.DateTimeUtcFromString
 
