@@ -8,13 +8,16 @@ export interface Chunk {
   readonly outline: Outline
 }
 
-/** Characters that a chunk aims at, and that it never exceeds. Wide ones count twice: they mean as much as a short word. */
+/**
+ * Characters that a chunk aims at, and that no chunk exceeds. Wide characters count twice: each means as much
+ * as a short word.
+ */
 const chunkCharactersAim = 1_000
 export const chunkCharactersMax = 1_300
-/** What a chunk repeats of the one before it, at most. */
+/** Longest text that a chunk repeats from the chunk before it, in characters. */
 export const overlapCharactersMax = 180
 
-/** How many characters off its aim a chunk may end for the sake of a better place. */
+/** Characters by which a chunk may miss its aim to end at each kind of boundary. */
 const worth: Readonly<Record<Unit["boundary"], number>> = {
   page: 400,
   section: 400,
@@ -53,13 +56,16 @@ class Layout {
     return Arr.getUnsafe(this.units, at)
   }
 
-  /** Whether a page or a section begins with the unit; a heading right below another one begins none. */
+  /** True if a page or a section begins with the unit. A heading directly below another one begins none. */
   isSection(at: number): boolean {
     const { boundary } = this.unit(at)
     return boundary === "page" || (boundary === "section" && (at === 0 || !this.unit(at - 1).isHeading))
   }
 
-  /** What stands above the chunk from one unit to the one before another: its own headings belong to that. */
+  /**
+   * The outline of the chunk from the unit `from` to the one before `to`. Headings that begin the chunk
+   * belong to it.
+   */
   outline(from: number, to: number): Outline {
     let at = from
     while (at + 1 < to && this.unit(at).isHeading) at++
@@ -74,9 +80,10 @@ class Layout {
 }
 
 /**
- * Cuts a text into passages of about 1,000 characters, where it is cut best: always between pages and sections, else between blocks or sentences. All of
- * the text but spaces is in some chunk; the end of one is repeated by the next unless a new section begins there. Each is
- * computed on demand, so that a long text can be cut in portions.
+ * Cuts a text into passages of about 1,000 characters, where it is cut best: always between pages and
+ * sections, else between blocks or sentences. All of the text but spaces is in some chunk; the end of one is
+ * repeated by the next unless a new section begins there. Each is computed on demand, so that a long text can
+ * be cut in portions.
  */
 export function* chunksOf(text: string, form: TextForm): Generator<Chunk, void> {
   const layout = new Layout(text, form)
@@ -116,7 +123,7 @@ const chunkEnd = (layout: Layout, from: number, overlap: number): number => {
 /** Text that is looked at in order to divide it evenly. */
 const charactersAhead = 8 * chunkCharactersMax
 
-/** Where the chunk of unit `from` begins: a little before it, in the same section. */
+/** The start of the chunk of unit `from`: a little before the unit, in the same section. */
 const overlapStart = (layout: Layout, from: number): number => {
   const { start } = layout.unit(from)
   if (from === 0 || layout.isSection(from) || layout.isSection(from - 1)) return start

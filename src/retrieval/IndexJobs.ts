@@ -41,8 +41,8 @@ type FoundText = typeof FoundText.Type
 const Renewed = Schema.Struct({ seen: Schema.Int, renewed: Schema.Int, ...CorpusKey.fields })
 
 /**
- * Makes the files of projects searchable, for as long as the scope is open. Projects take turns. A file is wholly searchable or
- * not at all; one that is indexed again stays searchable meanwhile.
+ * Makes the files of projects searchable, for as long as the scope is open. Projects take turns. A file is
+ * wholly searchable or not at all; one that is indexed again stays searchable meanwhile.
  */
 export const makeIndexJobs = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -102,8 +102,8 @@ export const makeIndexJobs = Effect.gen(function* () {
   )
 
   /**
-   * Has every file of the project indexed again, together with the transaction that it must be called in; the answer is
-   * how many.
+   * Has every file of the project indexed again, together with the transaction that it must be called in; the
+   * answer is how many.
    */
   const reindex = (projectId: ProjectId) => Effect.tap(renewProject(projectId), () => offerNext(projectId))
 
@@ -146,8 +146,8 @@ const makeCorpusRows = Effect.gen(function* () {
     sql`UPDATE project_files SET job = gen_random_uuid() WHERE ${ofKey(key)} AND job = ${job}::uuid`
 
   /**
-   * Looks at the files after `after`, some at a time, and makes those due again that `isOld` finds. What is searchable stays
-   * so until it is replaced. The answer is where to go on.
+   * Looks at the files after `after`, some at a time, and makes those due again that `isOld` finds. What is
+   * searchable stays so until it is replaced. The answer is where to go on.
    */
   const renew = (after: CorpusKey, scope: Statement.Fragment, isOld: Statement.Fragment) =>
     sql`WITH batch AS (

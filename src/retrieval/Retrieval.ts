@@ -52,7 +52,9 @@ export class Retrieval extends Context.Service<
       memberships: ProjectMembership | ReadonlyArray<ProjectMembership>,
       query: Query
     ) => Effect.Effect<Found, DatabaseUnavailable>
-    /** Returns the hits of `search` in one project without a filter, with the terms and scores behind them. */
+    /**
+     * Returns the hits of `search` in one project without a filter, with the terms and scores behind them.
+     */
     readonly explain: (
       membership: ProjectMembership,
       query: Query

@@ -1,4 +1,4 @@
-/** What stands above a place. */
+/** The headings and the table header above a place. */
 export interface Outline {
   /** Outermost first. */
   readonly headings: ReadonlyArray<string>
@@ -6,11 +6,11 @@ export interface Outline {
   readonly tableHeader: string | null
 }
 
-/** What is known of a text beside its words. */
+/** The form of a text, known besides its words. */
 export interface TextForm {
-  /** Where its pages start; null without pages. */
+  /** The starts of the pages; null without pages. */
   readonly pages: ReadonlyArray<number> | null
-  /** Whether each line is a row of one table, the first its header. */
+  /** True if each line is a row of one table, the first line its header. */
   readonly isTable: boolean
 }
 
@@ -18,9 +18,9 @@ export interface TextForm {
 export interface Unit {
   readonly start: number
   readonly end: number
-  /** What begins with the unit. */
+  /** The largest part of the text that begins with the unit. */
   readonly boundary: "page" | "section" | "block" | "sentence" | "line" | "word"
-  /** Whether it is one, or a part of one. */
+  /** True if the unit is a heading, or a part of one. */
   readonly isHeading: boolean
   readonly outline: Outline
   /** Its characters, wide ones counted twice. */
@@ -31,7 +31,7 @@ export interface Unit {
 const unitCharactersMax = 400
 /** Code and tables up to this length stay whole. */
 const wholeCharactersMax = 1_200
-/** Of a heading, what is kept as the way to a passage; and how deep the way may be. */
+/** Characters kept of a heading in an outline, and the most headings in an outline. */
 const headingCharactersMax = 200
 const headingLevelsMax = 6
 
@@ -49,7 +49,9 @@ const tableRow = /^\s{0,3}\|/
 /** A heading with its level. */
 type Level = readonly [level: number, title: string]
 
-/** All of the text in pieces that follow each other without a gap. The text is Markdown, or may look like it. */
+/**
+ * All of the text in pieces that follow each other without a gap. The text is Markdown, or may look like it.
+ */
 export function* unitsOf(text: string, { isTable, pages }: TextForm): Generator<Unit, void> {
   let levels: ReadonlyArray<Level> = []
   let outline: Outline = { headings: [], tableHeader: null }
@@ -105,7 +107,7 @@ function* blocksOf(text: string, isTable: boolean): Generator<Block, void> {
     return
   }
   let block: Block = { kind: "text", start: 0, end: 0 }
-  // Whether the next line of the same kind goes on with the block.
+  // The next line of the same kind continues the block while this is true.
   let isOpen = true
   let fenceMark: string | null = null
   for (let start = 0; start < text.length; start = block.end) {

@@ -4,17 +4,20 @@ import type { TextForm } from "../Units.ts"
 import { languageOf } from "./Languages.ts"
 import { type Stem, makeStems, unspaced, type Word, Words } from "./Words.ts"
 
-/** Chunks that are analyzed before the fiber yields, and how many of them one counts for that must be segmented. */
+/**
+ * Chunks that are analyzed before the fiber yields, and how many of them one counts for that must be
+ * segmented.
+ */
 const chunksAtOnce = 8
 const segmentedCost = 4
 /** Characters of a file, at its start and in its middle, from which its language is detected. */
 const sampleCharacters = 4_000
-/** Of the weight of a word, what a piece of a text without spaces has. */
+/** Share of a word's weight that a piece of a text without spaces has. */
 const gramShare = 0.4
-/** Of a question, what is read. */
+/** Characters of a question that are read. */
 const queryCharactersMax = 8_000
 
-/** How often each term is in a chunk. */
+/** Frequencies of the terms of a chunk. */
 export interface ChunkTerms {
   readonly frequencies: ReadonlyMap<string, number>
   /** Terms in all. */
@@ -26,19 +29,19 @@ export interface QueryWord {
   readonly text: string
   readonly count: number
   readonly terms: ReadonlyArray<string>
-  /** Of the weight of a word that stands for itself; all of it, if left out. */
+  /** Share of the weight of a word that stands for itself; 1 if left out. */
   readonly share?: number
 }
 
-/** What a question asks for. */
+/** The words and the language of a question. */
 export interface AnalyzedQuery {
-  /** In the order in which they are said first. */
+  /** Words in the order in which the question first says them. */
   readonly words: ReadonlyArray<QueryWord>
   /** Its own language, of those asked for; null where that isn't clear. */
   readonly language: string | null
 }
 
-/** What texts and questions become before they are compared. */
+/** Turns texts and questions into the terms by which they are compared. */
 export const makeAnalysis = Effect.gen(function* () {
   const stems = yield* makeStems
   const words = new Words()
@@ -59,7 +62,10 @@ export const makeAnalysis = Effect.gen(function* () {
     return yield* languageOf(stems, [...start, ...rest])
   })
 
-  /** A text in chunks, and the terms of each: those of the file's title and of the headings above it count once more. */
+  /**
+   * A text in chunks, and the terms of each: those of the file's title and of the headings above it count
+   * once more.
+   */
   const chunks = Effect.fnUntraced(function* (
     text: string,
     about: TextForm & { readonly language: string; readonly title: string }

@@ -50,12 +50,15 @@ const letterWeight = 2
 
 /** Words that are looked at, some from the start and some from the middle. */
 const sampleWordsMax = 300
-/** The share of stop words from which on a language counts as detected, and how many there must be to be sure. */
+/**
+ * The share of stop words from which on a language counts as detected, and how many there must be to be sure.
+ */
 const evidenceShareMin = 0.08
 const sureEvidenceMin = 4
 /**
- * In a text of so many words English would have more stop words than any other language, and Finnish may have a single one: there half the share is
- * enough for another language, and an equal number of words speaks against English.
+ * In a text of so many words English would have more stop words than any other language, and Finnish may have
+ * a single one: there half the share is enough for another language, and an equal number of words speaks
+ * against English.
  */
 const tellingWordsMin = 10
 
@@ -69,7 +72,7 @@ const sampleOf = (words: ReadonlyArray<Word>): ReadonlyArray<string> => {
 interface Detected {
   /** Whose dictionary knows the words' stems; `simple` where there is none. */
   readonly language: string
-  /** Whether there is enough of the text to tell. */
+  /** True if the text has enough words to tell. */
   readonly isSure: boolean
 }
 

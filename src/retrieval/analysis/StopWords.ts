@@ -26,7 +26,7 @@ const stopWords: ReadonlyMap<string, ReadonlySet<string>> = new Map(
   Object.entries(lists).map(([language, words]) => [language, new Set(words.split(" "))])
 )
 
-/** Those languages. */
+/** Languages with a list of stop words. */
 export const listedLanguages: ReadonlyArray<string> = [...stopWords.keys()]
 
 export const isListed = (language: string, word: string): boolean =>

@@ -8,11 +8,11 @@ export interface Word {
   readonly text: string
   /** Names, numbers and addresses are looked for as they are; other words also by their stem. */
   readonly isName: boolean
-  /** Whether it is a piece of a script without spaces, whose words different texts cut differently. */
+  /** True for a piece of a script without spaces, whose words are cut differently in different texts. */
   readonly isGram?: true
 }
 
-/** Of a longer word, what is kept. */
+/** Characters that are kept of a longer word. */
 const wordCharactersMax = 64
 
 const grouping = /(?<=\d),(?=\d{3}(?!\d))/g
@@ -30,7 +30,7 @@ const number = /^\p{N}+$/u
 /** Scripts that don't put spaces between words. */
 export const unspaced =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u
-/** Of these, scripts with an alphabet: fewer than three letters say little. */
+/** The unspaced scripts that have an alphabet: fewer than three of their letters say little. */
 const alphabetic = /[\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u
 const hangul = /^\p{Script=Hangul}{3,}$/u
 
@@ -110,7 +110,10 @@ const printableAscii = /^[\x20-\x7e]*$/
 export const withoutAccents = (term: string): string =>
   printableAscii.test(term) ? term : term.normalize("NFD").replace(accents, "").normalize("NFC")
 
-/** A word of a language whose stems aren't known. The marks of Vietnamese make other words, and people write them. */
+/**
+ * A word of a language whose stems aren't known. The marks of Vietnamese make other words, and people write
+ * them.
+ */
 const unstemmed = (language: string, word: string): Stem => {
   if (isListed(language, word)) return null
   return language === "vietnamese" ? word : withoutAccents(word)

@@ -35,8 +35,8 @@ const Place = Schema.Struct({ term: Schema.String, base: Schema.Int })
 type Place = typeof Place.Type
 
 /**
- * Removes the postings of deleted files from the indexes. Searches skip such postings, but have to read them. Each step is a
- * transaction of its own, after which all is consistent.
+ * Removes the postings of deleted files from the indexes. Searches skip such postings, but have to read them.
+ * Each step is a transaction of its own, after which all is consistent.
  */
 export const makeCompaction = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -74,7 +74,10 @@ export const makeCompaction = Effect.gen(function* () {
       (rows) => rows.length > 0
     )
 
-  /** Reads the positions that stay (of files, of unfinished writes, and all future ones), and the size of what goes. */
+  /**
+   * Reads the positions that stay (of files, of unfinished writes, and all future ones), and the size of what
+   * goes.
+   */
   const present = (indexId: number) =>
     sql`SELECT (files.ranges + int4multirange(int4range(next_position, NULL)) + (
           SELECT coalesce(range_agg(int4range(base, base + chunks)), '{}') FROM retrieval_writes WHERE index_id = id
@@ -160,8 +163,9 @@ const writtenShareMin = 0.1
 const StoredChunks = Schema.Struct({ chunks: Schema.Finite })
 
 /**
- * Vacuums the tables of the index in proportion to what is written. The space of outdated rows is then reused, and terms
- * are read from the database's index alone. Autovacuum would come a minute after a load, at the earliest.
+ * Vacuums the tables of the index in proportion to what is written. The space of outdated rows is then
+ * reused, and terms are read from the database's index alone. Autovacuum would come a minute after a load, at
+ * the earliest.
  */
 export const makeVacuum = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient

@@ -11,9 +11,10 @@ import { positionBits, type PostingRow, postingRowsMax, rowsOf, textOf } from ".
 const passageChunks = 8
 
 /**
- * Chunks whose terms are written together, and how many there are in an index for each of them. PostgreSQL clears what a transaction
- * has replaced for the next one that comes to the page: all terms of a long file at once would multiply the table, and the larger
- * it is, the less of a page so many chunks replace. See docs/decisions/bm25-in-sql.md.
+ * Chunks whose terms are written together, and how many there are in an index for each of them. PostgreSQL
+ * clears what a transaction has replaced for the next one that comes to the page: all terms of a long file at
+ * once would multiply the table, and the larger it is, the less of a page so many chunks replace. See
+ * docs/decisions/bm25-in-sql.md.
  */
 const [portionChunksMin, portionChunksMax] = [8, 64]
 const storedPerPortionChunk = 1_250
@@ -29,7 +30,7 @@ interface AnalyzedFile {
   readonly pages: ReadonlyArray<number> | null
   readonly language: string
   readonly chunks: ReadonlyArray<Chunk>
-  /** Of each chunk. */
+  /** Terms of each chunk, in the order of `chunks`. */
   readonly terms: ReadonlyArray<ChunkTerms>
 }
 
@@ -38,9 +39,10 @@ const languageFilesMax = 500
 
 const FileLanguage = Schema.Struct({ language: Schema.String })
 /**
- * Adds each row to the term's last one while there is room, so that a term has few rows however many files hold it. It is
- * one insertion, and no update that joins: the planner has no statistics of a new index. The lock is the compaction's, and one
- * that the row's references don't wait for: a file that is published refers to the row before it counts its chunks there.
+ * Adds each row to the term's last one while there is room, so that a term has few rows however many files
+ * hold it. It is one insertion, and no update that joins: the planner has no statistics of a new index. The
+ * lock is the compaction's, and one that the row's references don't wait for: a file that is published refers
+ * to the row before it counts its chunks there.
  */
 const insertPostings = (sql: SqlClient.SqlClient, indexId: number, rows: ReadonlyArray<PostingRow>) => {
   const { firsts, lasts, postings } = textOf(rows)
@@ -140,8 +142,8 @@ export const makeIndexTable = Effect.gen(function* () {
   })
 
   /**
-   * Puts a file into the project's index, in place of what was there of it; does nothing if the project lacks the file. In the
-   * transaction that makes it searchable, `together` is done as well.
+   * Puts a file into the project's index, in place of what was there of it; does nothing if the project lacks
+   * the file. In the transaction that makes it searchable, `together` is done as well.
    */
   const replace = <E, R>(projectId: ProjectId, file: AnalyzedFile, together: Effect.Effect<void, E, R>) =>
     Effect.gen(function* () {
@@ -153,7 +155,7 @@ export const makeIndexTable = Effect.gen(function* () {
       const goesOn = writes.isCurrent(projectId, file.fileId, reserved)
       return yield* insertTerms(reserved, file.terms, goesOn).pipe(
         Effect.andThen(sql.withTransaction(Effect.tap(endReplacing(projectId, reserved, file), together))),
-        // What can't be given up now is by the next attempt, or by the compaction.
+        // Positions that can't be given up now are given up by the next attempt, or by the compaction.
         Effect.onError(() => Effect.ignore(writes.giveUp(reserved)))
       )
     })

@@ -5,7 +5,10 @@ import { rowAs } from "../../sql/rows.ts"
 import type { ChunkTerms } from "../analysis/Analysis.ts"
 
 const Reserved = Schema.Struct({ id: Schema.Int, base: Schema.Int, stored: Schema.Int })
-/** The index of a project, the position of the first chunk of a file in it, and how many chunks it has already. */
+/**
+ * The index of a project, the position of the first chunk of a file in it, and the number of chunks that the
+ * index has already.
+ */
 export type Reserved = typeof Reserved.Type
 
 export const tokensOf = (terms: ReadonlyArray<ChunkTerms>): number =>
@@ -18,8 +21,8 @@ interface WrittenFile {
 }
 
 /**
- * Counts the positions of writes that come to no end as those of deleted files, which the compaction removes. The rows of the indexes
- * are locked before those of the writes, as by all who change both.
+ * Counts the positions of writes that come to no end as those of deleted files, which the compaction removes.
+ * The rows of the indexes are locked before those of the writes, as by all who change both.
  */
 export const giveUpWrites = (sql: SqlClient.SqlClient, which: Statement.Fragment) =>
   sql`WITH locked AS MATERIALIZED (
@@ -44,7 +47,10 @@ export const makeIndexWrites = Effect.gen(function* () {
       (rows) => rows.length > 0
     )
 
-  /** Positions for the chunks of a file that the project has, and this transaction the only one that writes to its index. */
+  /**
+   * Positions for the chunks of a file that the project has, and this transaction the only one that writes to
+   * its index.
+   */
   const reserve = Effect.fnUntraced(function* (projectId: ProjectId, { fileId, terms }: WrittenFile) {
     // The file first, as its deletion locks it first too.
     if (!(yield* keepFile(projectId, fileId))) return undefined
@@ -56,7 +62,10 @@ export const makeIndexWrites = Effect.gen(function* () {
     )
   })
 
-  /** Reserves positions that are written to from now on; those of an earlier attempt at the same file are given up. */
+  /**
+   * Reserves positions that are written to from now on; those of an earlier attempt at the same file are
+   * given up.
+   */
   const begin = Effect.fnUntraced(function* (projectId: ProjectId, file: WrittenFile) {
     const reserved = yield* reserve(projectId, file)
     if (reserved === undefined) return undefined
@@ -67,7 +76,9 @@ export const makeIndexWrites = Effect.gen(function* () {
     return reserved
   }, sql.withTransaction)
 
-  /** Whether the writing can still come to its end: the project has the file, and no later attempt at it has begun. */
+  /**
+   * True if the writing can still complete: the project has the file, and no later attempt at it has begun.
+   */
   const isCurrent = (projectId: ProjectId, fileId: FileId, { base, id }: Reserved) =>
     Effect.map(
       sql`SELECT FROM retrieval_writes WHERE index_id = ${id} AND base = ${base} AND EXISTS (

@@ -1,8 +1,9 @@
 import type { ChunkTerms } from "../analysis/Analysis.ts"
 
 /**
- * One chunk in the row of a term: the low half of its position, how often it has the term, and its length in terms, in the
- * 31 bits of a PostgreSQL integer that aren't its sign. Counts that don't fit are kept as the largest that does.
+ * One chunk in the row of a term: the low half of its position, how often it has the term, and its length in
+ * terms, in the 31 bits of a PostgreSQL integer that aren't its sign. Counts that don't fit are kept as the
+ * largest that does.
  */
 export const positionBits = 16
 export const frequencyBits = 5
@@ -46,7 +47,9 @@ export interface PostingRow {
   readonly postings: Array<number>
 }
 
-/** The rows of a file whose first chunk has the position `base`, by term, in portions for one statement each. */
+/**
+ * The rows of a file whose first chunk has the position `base`, by term, in portions for one statement each.
+ */
 export const rowsOf = (
   base: number,
   chunks: ReadonlyArray<ChunkTerms>

@@ -33,8 +33,8 @@ export const conditionOf = (sql: SqlClient.SqlClient, filter: AttributeFilter): 
 }
 
 /**
- * The positions of all chunks of those files of an index that a filter leaves, as one value, which a statement makes once: so the filter
- * costs a chunk one look-up, before any is left out by its rank.
+ * The positions of all chunks of those files of an index that a filter leaves, as one value, which a
+ * statement makes once: so the filter costs a chunk one look-up, before any is left out by its rank.
  */
 export const positionsOf = (
   sql: SqlClient.SqlClient,

@@ -13,12 +13,15 @@ export interface Hit {
   readonly page: number | null
   /** The headings above the passage, outermost first. */
   readonly headings: ReadonlyArray<string>
-  /** The first row of the table that the passage is from, unless the passage begins with it; null outside of tables. */
+  /**
+   * The first row of the table that the passage is from, unless the passage begins with it; null outside of
+   * tables.
+   */
   readonly tableHeader: string | null
   /** The file's text from `start` to `end`, unchanged. */
   readonly text: string
   readonly score: number
-  /** Of the file, where they are asked for. */
+  /** Attributes of the file, if the search asks for them. */
   readonly attributes?: FileAttributes
 }
 

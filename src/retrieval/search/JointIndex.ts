@@ -4,7 +4,10 @@ import type { ProjectId } from "../../domain/Ids.ts"
 import type { Collection } from "./Ranking.ts"
 import type { Passage, Place, Saturation, Scored, SearchTable, Weighted } from "./SearchTable.ts"
 
-/** Positions of one index, from the first one on: they have 31 bits. The second index begins after so many, and so on. */
+/**
+ * Positions of one index, from the first one on: they have 31 bits. The second index begins after so many,
+ * and so on.
+ */
 const positionsPerIndex = 2 ** 32
 const positionMax = 2 ** 31 - 1
 
@@ -29,8 +32,9 @@ export const localsOf = ({ offset }: IndexPart, positions: ReadonlyArray<number>
   positions.map((position) => position - offset).filter((local) => local >= 0 && local <= positionMax)
 
 /**
- * The indexes of some projects as if they were one: a word is as rare as it is in all of them together, so that scores can be compared.
- * With a filter, only the chunks of the files that it leaves are found. Of one project, all is as the table has it.
+ * The indexes of some projects as if they were one: a word is as rare as it is in all of them together, so
+ * that scores can be compared. With a filter, only the chunks of the files that it leaves are found.
+ * Positions of a single project are those of its table.
  */
 export const openIndexes = Effect.fnUntraced(function* (
   table: SearchTable,
@@ -54,7 +58,7 @@ const ofAll = <A, E, R>(
   ask: (part: IndexPart) => Effect.Effect<ReadonlyArray<A>, E, R>
 ) => Effect.map(Effect.forEach(parts, ask, { concurrency: askedAtOnce }), (answers) => answers.flat())
 
-/** What the indexes have of terms. */
+/** Reads the terms of the indexes. */
 const makeTerms = (table: SearchTable, parts: ReadonlyArray<IndexPart>) => {
   const frequencies = (terms: ReadonlyArray<string>) =>
     Effect.map(

@@ -8,7 +8,9 @@ interface Known {
   readonly positions: ReadonlyArray<number>
 }
 
-/** Least average length of chunks for which a project is given as a whole: each chunk has its place beside it. */
+/**
+ * Least average length of chunks for which a project is given as a whole: each chunk has its place beside it.
+ */
 const wholeChunkCharactersMin = 40
 /** Hits whose neighbors are read, and the share of a hit's score that a neighbor gets. */
 const neighborHits = 10
@@ -59,8 +61,8 @@ const withoutOverlaps = (hits: ReadonlyArray<Hit>): ReadonlyArray<Hit> => {
 }
 
 /**
- * Adds text to the hits while there is room: the rest of the project in its order if all of it fits, and otherwise the
- * chunks before and behind the hits, beginning with the best hit.
+ * Adds text to the hits while there is room: the rest of the project in its order if all of it fits, and
+ * otherwise the chunks before and behind the hits, beginning with the best hit.
  */
 export const addNeighbors = Effect.fnUntraced(function* (
   index: JointIndex,

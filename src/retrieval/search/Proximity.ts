@@ -1,12 +1,15 @@
 import { withoutAccents } from "../analysis/Words.ts"
 import { frequencyFactor, type QueryTerm } from "./Ranking.ts"
 
-/** Of the weight of two words that follow each other in a question, what a passage gains that has them side by side, or near. */
+/**
+ * Shares of the weight of two consecutive words of a question that a passage gains if it has them side by
+ * side, or near each other.
+ */
 const adjacentShare = 0.2
 const nearShare = 0.1
 /** Words of the passage from one to the other. */
 const nearWordsMax = 8
-/** What a form of a word may have behind its stem. */
+/** Longest ending that a form of a word may have after its stem. */
 const endingCharactersMax = 5
 
 const wordPattern = /[\p{L}\p{M}\p{N}]+/gu
@@ -43,14 +46,16 @@ export const pairsOf = (
 const isForm = (word: string, { stems }: Asked): boolean =>
   stems.some((stem) => word.startsWith(stem) && word.length <= stem.length + endingCharactersMax)
 
-/** What a passage gains by two words that it has near each other. */
+/** Score that a passage gains by two words that it has near each other. */
 export interface Gain {
   /** Both, with a space between them. */
   readonly term: string
   readonly score: number
 }
 
-/** What a text gains for having words that follow each other in the question near each other, for each pair. */
+/**
+ * Returns what a text gains by each pair of consecutive words of the question that it has near each other.
+ */
 export const gainsOf = (text: string, pairs: ReadonlyArray<Pair>): ReadonlyArray<Gain> => {
   if (pairs.length === 0) return []
   const words = [...new Set(pairs.flat())]

@@ -5,7 +5,10 @@ import type { Place, Saturation, Scored, Weighted } from "./SearchTable.ts"
 const saturationOfFrequency = 1.5
 const influenceOfLength = 0.7
 
-/** Words of a question that are looked for; and terms of all of them, of which a word may have one in each language. */
+/**
+ * Words of a question that are looked for; and terms of all of them, of which a word may have one in each
+ * language.
+ */
 export const wordsMax = 24
 const termsMax = 240
 
@@ -45,8 +48,8 @@ const repeatedMax = 2.2
 const weightOfCount = (count: number): number => (count * repeatedMax) / (count + repeatedMax - 1)
 
 /**
- * The most selective words, rarest first, by their terms. A word counts once, in however many languages it has a term: a form
- * that is rare because few texts are of its language doesn't make the word a rare one.
+ * The most selective words, rarest first, by their terms. A word counts once, in however many languages it
+ * has a term: a form that is rare because few texts are of its language doesn't make the word a rare one.
  */
 export const queryTerms = (
   words: ReadonlyArray<FoundWord>,
@@ -84,13 +87,19 @@ export const queryTerms = (
   return [...terms.values()].slice(0, termsMax)
 }
 
-/** Chunks whose scores are added up, counted for each term; further terms only add to the scores of those found so far. */
+/**
+ * Chunks whose scores are added up, counted for each term; further terms only add to the scores of those
+ * found so far.
+ */
 const postingsMax = 20_000
 /** The same bound while there are fewer candidates than are kept. */
 const scarcePostingsMax = 100_000
 /** Chunks that are kept as candidates. */
 export const candidatesMax = 500
-/** Returns the number of leading terms, rarest first, whose scores are added up for every chunk that holds them. */
+/**
+ * Returns the number of leading terms, rarest first, whose scores are added up for every chunk that holds
+ * them.
+ */
 export const discriminativeTerms = (terms: ReadonlyArray<QueryTerm>): number => {
   let postings = 0
   const rest = terms.findIndex(({ chunks }) => {
@@ -128,7 +137,10 @@ const discriminativeWeights = (known: ReadonlyArray<number>, unknownWords: numbe
     .toSorted((one, other) => other - one)
     .slice(0, discriminativeWordsMax)
 
-/** About what a chunk would score that is all about the question; words that the index doesn't have count as rare ones. */
+/**
+ * About what a chunk would score that is all about the question; words that the index doesn't have count as
+ * rare ones.
+ */
 export const scoreMax = (
   terms: ReadonlyArray<QueryTerm>,
   unknownWords: number,
@@ -142,8 +154,9 @@ export const scoreMax = (
 }
 
 /**
- * About what a chunk of the usual length scores that says each of the question's words once. Words that the index doesn't have count as
- * the others do on average: among few chunks, rare ones would count more than all others together.
+ * About what a chunk of the usual length scores that says each of the question's words once. Words that the
+ * index doesn't have count as the others do on average: among few chunks, rare ones would count more than all
+ * others together.
  */
 export const discriminativeWeight = (terms: ReadonlyArray<QueryTerm>, unknownWords: number): number => {
   const known = knownWeights(terms)
@@ -233,7 +246,8 @@ export const withoutRepetitions = <A extends { readonly text: string }>(
 const areAlike = (one: ReadonlySet<string>, other: ReadonlySet<string>): boolean => {
   const [few, many] = one.size < other.size ? [one, other] : [other, one]
   const all = few.size + many.size
-  // They share s words, of `all - s` that either has. Most passages soon lack more of the other's than they may.
+  // They share s words, of `all - s` that either has. Most passages soon lack more of the other's than they
+  // may.
   const sharedMin = Math.ceil((all * likenessMax) / (1 + likenessMax) - roundingMax)
   let missing = few.size - sharedMin
   if (all === 0 || missing < 0) return false

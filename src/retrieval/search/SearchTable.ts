@@ -12,7 +12,10 @@ export interface Weighted {
   readonly weight: number
 }
 
-/** How the length of a chunk lowers its score: what is added to a term's frequency, at once and for each term of the chunk. */
+/**
+ * Lowers a chunk's score by its length: the term's frequency is divided by itself plus `base` plus `perToken`
+ * for each term of the chunk.
+ */
 export interface Saturation {
   readonly base: number
   readonly perToken: number
@@ -38,7 +41,7 @@ const Place = Schema.Struct({
   headings: Schema.Array(Schema.String),
   tableHeader: Schema.NullOr(Schema.String)
 })
-/** Where a chunk stands; `base` is the row that holds its text. */
+/** The place of a chunk; `base` is the row that holds its text. */
 export type Place = typeof Place.Type
 
 const Scored = Schema.Struct({ ...Place.fields, score: Schema.Finite })
@@ -72,11 +75,11 @@ const makeTermLists = (sql: SqlClient.SqlClient) => {
       ) AS near
       WHERE char_length(term) BETWEEN ${like.charactersMin} AND ${like.charactersMax}`.pipe(
       Effect.flatMap(Schema.decodeUnknownEffect(Terms)),
-      // As one list: a row for each would cost more than all that is done with them.
+      // One list of terms: a row for each term would cost more than all that is done with them.
       Effect.map(([row]) => row.terms)
     )
 
-  /** For each beginning, the first terms of the index that go on from it. */
+  /** The first terms of the index that continue each beginning. */
   const beginnings = (indexId: number, asked: ReadonlyArray<string>, limit: number) =>
     sql`SELECT asked.term AS beginning, near.terms FROM unnest(${asked}::text[]) AS asked (term)
       CROSS JOIN LATERAL (
@@ -90,13 +93,13 @@ const makeTermLists = (sql: SqlClient.SqlClient) => {
   return { neighbors, beginnings }
 }
 
-/** What terms add to the scores of chunks. */
+/** Builds the queries for the scores of chunks by their terms. */
 const makeScores = (sql: SqlClient.SqlClient) => {
   const position = sql.literal(`((row.base >> 16 << 16) | (packed >> ${frequencyBits + lengthBits}))`)
   const frequency = sql.literal(`((packed >> ${lengthBits}) & ${frequencyMax})`)
   const length = sql.literal(`(packed & ${lengthMax})`)
 
-  /** Those of the positions in `among` only, unless it is null. */
+  /** The scores of all chunks by each term; only of chunks at the positions of `among`, unless it is null. */
   const scores = (
     indexId: number,
     terms: ReadonlyArray<Weighted>,
@@ -114,8 +117,9 @@ const makeScores = (sql: SqlClient.SqlClient) => {
       ${among === null ? sql.literal("") : sql`WHERE ${among} @> ${position}`}`
 
   /**
-   * The scores of chunks whose positions `asked` has. `IS TRUE` keeps the planner from making a join of it: it may take the positions to
-   * be few, and read every posting again for each of them. So the postings are read once, beside a hash table of the positions.
+   * The scores of chunks whose positions `asked` has. `IS TRUE` keeps the planner from making a join of it:
+   * it may take the positions to be few, and read every posting again for each of them. So the postings are
+   * read once, beside a hash table of the positions.
    */
   const scoresAmong = (
     asked: Statement.Fragment,
@@ -129,7 +133,7 @@ const makeScores = (sql: SqlClient.SqlClient) => {
   return { scores, scoresAmong }
 }
 
-/** Whether the project has files, and whether some of them are still to be indexed. */
+/** Tells if the project has files, and if some of them are still to be indexed. */
 const corpusOf = (sql: SqlClient.SqlClient, projectId: ProjectId) =>
   sql`SELECT EXISTS (SELECT FROM project_files WHERE project_id = ${projectId}::uuid) AS files,
       EXISTS (
@@ -139,7 +143,10 @@ const corpusOf = (sql: SqlClient.SqlClient, projectId: ProjectId) =>
     Effect.map(([row]) => row)
   )
 
-/** The attributes of some files. Of a file that several of the projects have, they are those by which the filter leaves it. */
+/**
+ * The attributes of some files. Of a file that several of the projects have, they are those by which the
+ * filter leaves it.
+ */
 const attributesOf = (
   sql: SqlClient.SqlClient,
   projectIds: ReadonlyArray<ProjectId>,
@@ -163,8 +170,9 @@ const lengthOf = (sql: SqlClient.SqlClient, indexId: number, isAmong: Statement.
   )
 
 /**
- * Reads the tables of retrieval. Every statement looks terms and positions up one by one, by `LATERAL` with an `OFFSET` that
- * the planner can't see through: it never has a choice, so that it needs no statistics to choose well.
+ * Reads the tables of retrieval. Every statement looks terms and positions up one by one, by `LATERAL` with
+ * an `OFFSET` that the planner can't see through: it never has a choice, so that it needs no statistics to
+ * choose well.
  */
 export const makeSearchTable = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -178,7 +186,7 @@ export const makeSearchTable = Effect.gen(function* () {
     sql`SELECT id, chunks, tokens::float8 AS tokens, languages FROM retrieval_indexes
       WHERE project_id = ${projectId}::uuid`.pipe(rowAs(IndexRow))
 
-  /** Of each term that the index has, the chunks that hold it. */
+  /** The number of chunks that hold each term; terms that the index lacks are left out. */
   const frequencies = (indexId: number, terms: ReadonlyArray<string>) =>
     sql`SELECT asked.term, rows.chunks FROM unnest(${terms}::text[]) AS asked (term)
       CROSS JOIN LATERAL (
@@ -187,7 +195,7 @@ export const makeSearchTable = Effect.gen(function* () {
       ) AS rows
       WHERE rows.chunks > 0`.pipe(rowsAs(Frequency))
 
-  /** What each of the terms adds to the score of each of the chunks. */
+  /** The part of each chunk's score that each of the terms adds. */
   const contributions = (
     indexId: number,
     terms: ReadonlyArray<Weighted>,
@@ -201,7 +209,10 @@ export const makeSearchTable = Effect.gen(function* () {
       saturation
     ).pipe(rowsAs(Contribution))
 
-  /** Where chunks stand that `asked` has by `position`, of the files that still exist; `passage` and `files` are their rows. */
+  /**
+   * The places of the chunks that `asked` has by `position`, in files that still exist; `passage` and `files`
+   * are their rows.
+   */
   const placed = (indexId: number, asked: Statement.Fragment) =>
     sql`SELECT asked.*, passage.base, file_id, files.filename, files.language,
         passage.starts[at] AS start, passage.ends[at] AS "end",
@@ -220,7 +231,7 @@ export const makeSearchTable = Effect.gen(function* () {
       WHERE at <= cardinality(passage.starts)
         AND NOT EXISTS (SELECT FROM files AS stored WHERE stored.id = file_id AND stored.expires_at <= now() OFFSET 0)`
 
-  /** Where the chunks stand, in the order asked for; without those of deleted files. */
+  /** The places of the chunks, in the order of `positions`; without chunks of deleted files. */
   const places = (indexId: number, positions: ReadonlyArray<number>) =>
     sql`${placed(
       indexId,
@@ -228,8 +239,9 @@ export const makeSearchTable = Effect.gen(function* () {
     )} ORDER BY asked.rank`.pipe(rowsAs(Place))
 
   /**
-   * The chunks with the highest sums, without those of deleted files: of `candidates` chunks that hold rare terms, `limit` by all
-   * terms. One statement for all of it: what is sent and decoded for each costs the service more than all else of a search.
+   * The chunks with the highest sums, without those of deleted files: of `candidates` chunks that hold rare
+   * terms, `limit` by all terms. One statement for all of it: what is sent and decoded for each costs the
+   * service more than all else of a search.
    */
   const best = (
     indexId: number,

@@ -35,15 +35,16 @@ export interface Query {
   /** Hits at most. */
   readonly limit: number
   /**
-   * Characters of text that are wanted. What the hits leave of them goes to the rest of the project if all of it has room, and else to
-   * what stands before and behind the hits.
+   * Characters of text that are wanted. What the hits leave of them goes to the rest of the project if all of
+   * it has room, and else to what stands before and behind the hits.
    */
   readonly characters?: number
   /** Only files that it leaves are searched, and chosen from. */
   readonly filter?: AttributeFilter | null
   /**
-   * Asks for hits with the attributes of their files, and with scores from 0 to 1 in place of those that only one search can be compared by:
-   * a passage with half of what is asked for has about 0.5. Those below `scoreMin` are no hits.
+   * Asks for hits with the attributes of their files, and with scores from 0 to 1 in place of those that only
+   * one search can be compared by: a passage with half of what is asked for has about 0.5. Those below
+   * `scoreMin` are no hits.
    */
   readonly rated?: { readonly scoreMin: number }
 }
@@ -59,7 +60,9 @@ export interface Explained extends Found {
   readonly chunks: number
   readonly languages: ReadonlyArray<string>
   readonly terms: ReadonlyArray<QueryTerm>
-  /** The parts of each hit's score, in the order of `hits`: by term and by pair of near words, largest first. */
+  /**
+   * The parts of each hit's score, in the order of `hits`: by term and by pair of near words, largest first.
+   */
   readonly contributions: ReadonlyArray<ReadonlyArray<{ readonly term: string; readonly score: number }>>
 }
 
@@ -94,7 +97,9 @@ const otherLanguageShare = 0.8
 const shareOf = (place: Place, language: string | null): number =>
   language === null || place.language === language ? 1 : otherLanguageShare
 
-/** The best chunks of files that still exist: exactly in small collections, and in large ones nearly always. */
+/**
+ * The best chunks of files that still exist: exactly in small collections, and in large ones nearly always.
+ */
 const scoredOf = Effect.fnUntraced(function* (
   index: JointIndex,
   terms: ReadonlyArray<QueryTerm>,
@@ -119,7 +124,8 @@ const scoredOf = Effect.fnUntraced(function* (
         .map((one): Scored => ({ ...one, score: one.score * shareOf(one, language) }))
         .toSorted((one, other) => other.score - one.score || one.position - other.position)
     } else {
-      // They may all be of deleted files, which are not removed yet; with a filter it is far likelier that there are none.
+      // They may all be of deleted files, which are not removed yet; with a filter it is far likelier that
+      // there are none.
       if (limit >= postings || (isFiltered && candidates > candidatesMax)) return []
       if (isFiltered || limit === candidates) candidates *= candidatesGrowth
       limit = candidates
@@ -160,7 +166,9 @@ const byWordsAlone = ({ telling, weight }: Pick<ByWords, "telling" | "weight">):
   rate: (score) => shareOfScore(score, weight)
 })
 
-/** The chunks in the order of words and of meaning together, and with those that only mean what is asked for. */
+/**
+ * The chunks in the order of words and of meaning together, and with those that only mean what is asked for.
+ */
 const withMeaning = Effect.fnUntraced(function* (
   index: JointIndex,
   { scored, telling, weight: asked }: ByWords,

@@ -1,4 +1,7 @@
-/** The least edits to write `one` as each beginning of `other`, row by row of the well-known table; null above `max`. */
+/**
+ * The least edits to write `one` as each beginning of `other`, row by row of the well-known table; null above
+ * `max`.
+ */
 const editsToBeginnings = (one: string, other: string, max: number): Uint8Array | null => {
   let beforeLast = new Uint8Array(other.length + 1)
   let last = Uint8Array.from(beforeLast, (_, at) => at)
@@ -20,8 +23,9 @@ const editsToBeginnings = (one: string, other: string, max: number): Uint8Array 
 }
 
 /**
- * The edits between a term and a word, or more than `max`: letters put in, left out, exchanged, or swapped with the next one.
- * Terms are stems: what a word has behind one counts as a single edit, because the ending of a misspelled word is unknown.
+ * The edits between a term and a word, or more than `max`: letters put in, left out, exchanged, or swapped
+ * with the next one. Terms are stems: what a word has behind one counts as a single edit, because the ending
+ * of a misspelled word is unknown.
  */
 export const editsBetween = (term: string, word: string, max: number): number => {
   if (term.length > word.length + max || word.length > term.length + Math.max(max, endingCharactersMax)) {
@@ -74,7 +78,10 @@ interface Nearest {
   readonly terms: ReadonlyArray<string>
 }
 
-/** The terms that are nearest to one of the forms of a word, all of them as near; null when none is near enough. */
+/**
+ * The terms that are nearest to one of the forms of a word, all of them as near; null when none is near
+ * enough.
+ */
 export const nearestOf = (forms: ReadonlyArray<string>, terms: ReadonlyArray<string>): Nearest | null => {
   const targets = forms.map((form) => ({ form, max: editsMax(form), missing: ~lettersOf(form) }))
   // Terms that are further away than the nearest so far need no exact measure.

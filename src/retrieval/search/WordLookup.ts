@@ -20,7 +20,7 @@ const compounding: ReadonlySet<string> = new Set([
   "norwegian",
   "swedish"
 ])
-/** Of the weight of a word, what a compound has that begins with it, and what each part of it has. */
+/** Shares of a word's weight: of a compound that begins with the word, and of each part of the word. */
 const compoundShare = 0.4
 const partShare = 0.7
 /** A shorter word begins too many others; and the shortest word within another one. */
@@ -32,7 +32,7 @@ const compoundsMax = 10
 /** Endings that join two words. */
 const joints = ["", "s", "es", "n", "en", "e"]
 
-/** For each word that the index doesn't have, the terms that it may have been meant for, if any. */
+/** Returns each word that the index lacks with the terms that may have been meant, if there are any. */
 const correct = Effect.fnUntraced(function* (index: JointIndex, words: ReadonlyArray<QueryWord>) {
   if (words.length === 0) return []
   const asked = words.map((word) => ({
@@ -55,7 +55,7 @@ const correct = Effect.fnUntraced(function* (index: JointIndex, words: ReadonlyA
   const chunks = near.length === 0 ? new Map<string, number>() : yield* index.frequencies(near)
   return found.flatMap((one): ReadonlyArray<FoundWord> => {
     if (one.near === null) return []
-    // Of terms that are as near, people mean the frequent ones.
+    // People mean the frequent ones of terms that are equally near.
     const frequent = one.near.terms
       .filter((term) => chunks.has(term))
       .toSorted((first, second) => (chunks.get(second) ?? 0) - (chunks.get(first) ?? 0))
@@ -63,7 +63,7 @@ const correct = Effect.fnUntraced(function* (index: JointIndex, words: ReadonlyA
   })
 })
 
-/** Where a word may be cut in two, with and without an ending that joins them. */
+/** The ways to cut a word in two, with and without an ending that joins the parts. */
 const cutsOf = (word: string): ReadonlyArray<readonly [string, string]> =>
   Array.from(
     { length: Math.max(0, word.length - 2 * partCharactersMin + 1) },
@@ -102,16 +102,18 @@ const takeApart = Effect.fnUntraced(function* (
 
 const shortest = (parts: readonly [string, string]): number => Math.min(...parts.map(({ length }) => length))
 
-/** What stands for the words of a question in an index. */
+/** The terms that stand for the words of a question in an index. */
 interface LookedUp {
   readonly words: ReadonlyArray<FoundWord>
-  /** Of each term, how many chunks hold it. */
+  /** The number of chunks that hold each term. */
   readonly frequencies: ReadonlyMap<string, number>
-  /** Of which the index has nothing. */
+  /** Number of words for which the index has no term. */
   readonly unknownWords: number
 }
 
-/** The words with the terms that the index has of them; those that it hasn't at all, taken apart or corrected. */
+/**
+ * The words with the terms that the index has of them; those that it hasn't at all, taken apart or corrected.
+ */
 export const lookUp = Effect.fnUntraced(function* (
   analysis: Analysis,
   index: JointIndex,
@@ -173,5 +175,5 @@ const compoundsOf = Effect.fnUntraced(function* (index: JointIndex, words: Reado
   })
 })
 
-/** What a compound has behind its first word; less is another ending of the same word. */
+/** Fewest characters of a compound after its first word; fewer are another ending of the same word. */
 const compoundRestMin = 3

@@ -16,14 +16,14 @@ export const jobsTable = "index_jobs"
 /** Files that one process embeds at once, and files of one project that are in the queue at once. */
 const filesAtOnce = 2
 const queuedPerProjectMax = 4
-/** How often a process looks for files that another one indexed, or that another model embedded. */
+/** Interval at which a process looks for files that another one indexed, or that another model embedded. */
 const lookSeconds = 5
 /** A server may be away for long: these take about two hours. Later the file gets as many again. */
 const attemptsMax = 12
 
 /**
- * Embeds the chunks of files that the model hasn't embedded, for as long as the scope is open. Projects take turns. A search by
- * words doesn't need it.
+ * Embeds the chunks of files that the model hasn't embedded, for as long as the scope is open. Projects take
+ * turns. A search by words doesn't need it.
  */
 export const makeEmbeddingJobs = Effect.fnUntraced(function* (embeddings: Embeddings, table: VectorTable) {
   const { model } = embeddings
@@ -43,7 +43,10 @@ export const makeEmbeddingJobs = Effect.fnUntraced(function* (embeddings: Embedd
     return yield* Effect.fail(refusal)
   })
 
-  /** The vectors of some texts; undefined for a text that can't be embedded, which is no reason to leave the others out. */
+  /**
+   * The vectors of some texts; undefined for a text that can't be embedded, which is no reason to leave the
+   * others out.
+   */
   const vectorsOf = (texts: ReadonlyArray<string>) =>
     embeddings.passages(texts).pipe(
       Effect.catchIf(
@@ -85,7 +88,10 @@ export const makeEmbeddingJobs = Effect.fnUntraced(function* (embeddings: Embedd
   })
 })
 
-/** In place of the vector of a chunk that can't be embedded, so that it is not tried again. It is near to nothing. */
+/**
+ * Stands for the vector of a chunk that can't be embedded, so that the chunk is not tried again. The vector
+ * is near to nothing.
+ */
 const notEmbedded: Vector = new Float32Array()
 const isEmbedded = ({ vector }: Embedded): boolean => vector.length > 0
 

@@ -11,16 +11,19 @@ const connectSeconds = 5
 export interface EmbeddingFault {
   readonly _tag: "EmbeddingFault"
   readonly detail: string
-  /** Whether another attempt may go better. */
+  /** True if another attempt may succeed. */
   readonly isPassing: boolean
-  /** Whether the server found fault with what was asked, which may be one of the texts alone. */
+  /** True if the server refused the request, which may be due to a single text. */
   readonly isRefusal: boolean
 }
 
-/** What a server answers, in the order of the texts. All vectors have the same number of numbers, which are as the server wrote them. */
+/**
+ * The answer of a server, in the order of the texts. All vectors have the same dimension, and their numbers
+ * are as the server wrote them.
+ */
 interface EmbeddedTexts {
   readonly vectors: ReadonlyArray<ReadonlyArray<number>>
-  /** As the server counted them; null if it didn't. */
+  /** Tokens that the server counted; null if it counted none. */
   readonly tokens: number | null
 }
 
@@ -112,7 +115,7 @@ const fault = (detail: string, isPassing: boolean, isRefusal = false): Embedding
 export const passing = (detail: string) => fault(detail, true)
 export const malformed = (detail: string) => fault(detail, false)
 
-/** What servers answer to a text that they don't take, such as one that is too long for the model. */
+/** Statuses by which servers refuse a text, such as one that is too long for the model. */
 const refusals = [400, 413, 422]
 
 class Refused extends Error {

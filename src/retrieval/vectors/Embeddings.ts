@@ -7,12 +7,15 @@ import { normalized, type Vector, type VectorTable } from "./VectorTable.ts"
 
 /** The longest wait for the embedding of a question: a client waits for the answer. */
 const questionSeconds = 1.5
-/** After so many questions in a row without an embedding, no question waits for one for so long, which doubles up to a bound. */
+/**
+ * The circuit opens after `failuresMax` questions in a row without an embedding. The time for which it stays
+ * open doubles up to a bound.
+ */
 export const failuresMax = 3
 export const openSecondsMin = 10
 const openSecondsMax = 60
 const circuit = "embeddings"
-/** What is embedded of a question. */
+/** Characters of a question that are embedded. */
 const questionCharactersMax = 2_000
 /** A batch of passages is asked for that often, with a pause that doubles. */
 const retriesMax = 3
@@ -20,7 +23,7 @@ const retryMilliseconds = 500
 /** The server of embeddings, and the model that is asked for. */
 export interface Embeddings {
   readonly model: string
-  /** How much its cosines count beside the scores by words, which count 1. */
+  /** The weight of the model's cosines beside the scores by words, whose weight is 1. */
   readonly weight: number
   /** The server's address. */
   readonly place: string
@@ -97,12 +100,15 @@ export const makeEmbeddings = Effect.fnUntraced(function* (
   return { model, weight: embeddingsWeight, place, ask: askOne, passages, question }
 })
 
-/** For a model whose vectors can't be compared with its earlier ones. */
+/** The message about a model whose vectors can't be compared with its earlier ones. */
 const changedDimension = (model: string, before: number, now: number): string =>
   `Vectors of ${model} had ${before} numbers when files were embedded, and have ${now} now: those files are searched by words ` +
   "alone. Set the former model back, or another name in PARLEY_EMBEDDINGS_MODEL, by which all files are embedded again."
 
-/** The same embeddings, but a change of their dimension under one name is logged: once each time that it changes. */
+/**
+ * The same embeddings, but a change of their dimension under one name is logged: once each time that it
+ * changes.
+ */
 export const watchDimension = Effect.fnUntraced(function* (
   embeddings: Embeddings,
   table: VectorTable
@@ -133,7 +139,7 @@ export const watchDimension = Effect.fnUntraced(function* (
   }
 })
 
-/** What asking the server of embeddings showed just now. */
+/** The result of asking the server of embeddings just now. */
 export interface EmbeddingsProbe {
   readonly isWell: boolean
   /** A sentence for people. */

@@ -5,15 +5,24 @@ import { cosineOf, type Vector, type VectorTable } from "./VectorTable.ts"
 
 /** Hits by words that are compared with the question by meaning. */
 export const rerankMax = 200
-/** Chunks of a project up to which its vectors are looked through, for hits that share no word with the question. */
+/**
+ * Chunks of a project up to which its vectors are looked through, for hits that share no word with the
+ * question.
+ */
 const scannedChunksMax = 20_000
-/** Of these, those that are compared exactly: all of a small project's, and of a larger one's those with the most signs alike. */
+/**
+ * Scanned chunks that are compared exactly: all of a small project, and of a larger one those with the most
+ * signs alike.
+ */
 const comparedOfScanMax = 500
 /** Vectors in one statement, so that few are in memory at once. */
 const vectorsAtOnce = 250
-/** Hits that are added at most to those by words. */
+/** Most hits that are added to the hits by words. */
 const addedMax = 20
-/** What they must reach, and of the best cosine: something is always nearest, however little it has to do with the question. */
+/**
+ * The least cosine of an added hit, and its least share of the best cosine: something is always nearest,
+ * however little it has to do with the question.
+ */
 const addedCosineMin = 0.3
 const addedShareOfBestMin = 0.8
 
@@ -50,8 +59,8 @@ export const makeSemantic = (embeddings: Embeddings, table: VectorTable) => {
   })
 
   /**
-   * How near the hits by words are to the question, as far as they are embedded; and which others are near to it: of
-   * `others`, and of the whole project where it isn't too large.
+   * Returns the cosines of the hits by words, as far as they are embedded, and of other chunks near the
+   * question: from `others`, and from the whole project if it isn't too large.
    */
   const compare = Effect.fnUntraced(function* (
     index: Index,
@@ -86,9 +95,10 @@ interface Ranked {
 }
 
 /**
- * Adds what words and meaning say, each as a share of the best, best first: the margins between the scores by words stay, so that a
- * weak model can't undo them. `lexical` has the best first; `cosines` are those of some of its chunks, and of others. A chunk of
- * `lexical` without a cosine loses nothing by not being embedded yet. Scores are above 0; 1 is that of a chunk which is the best by both.
+ * Adds what words and meaning say, each as a share of the best, best first: the margins between the scores by
+ * words stay, so that a weak model can't undo them. `lexical` has the best first; `cosines` are those of some
+ * of its chunks, and of others. A chunk of `lexical` without a cosine loses nothing by not being embedded
+ * yet. Scores are above 0; 1 is that of a chunk which is the best by both.
  */
 export const fuse = (
   lexical: ReadonlyArray<Ranked>,
@@ -111,5 +121,5 @@ export const fuse = (
   return { fused, scale: best > 0 ? 1 / (best * (1 + weight)) : 0 }
 }
 
-/** Of the best, from 0 to 1. */
+/** The score as a share of the best one, from 0 to 1. */
 const share = (score: number, best: number): number => (best <= 0 ? 0 : Math.max(0, score / best))

@@ -84,7 +84,7 @@ export type StoredPassage = typeof StoredPassage.Type
 
 export interface Embedded {
   readonly position: number
-  /** Of the row that holds the chunk. */
+  /** Base of the row that holds the chunk. */
   readonly base: number
   readonly vector: Vector
 }
@@ -110,7 +110,10 @@ export const makeVectorTable = Effect.gen(function* () {
       FROM retrieval_files WHERE embedded_by IS DISTINCT FROM ${model}
       ${projectId === null ? sql.literal("") : sql`AND project_id = ${projectId}::uuid`}`
 
-  /** Some passages of the file that the model hasn't embedded; none when the file was deleted or indexed again. */
+  /**
+   * Some passages of the file that the model hasn't embedded; none when the file was deleted or indexed
+   * again.
+   */
   const missing = (job: EmbeddingJob, model: string) =>
     sql`SELECT base, starts, ends, outlines, headings, table_headers, text_start, text, (
         SELECT filename FROM retrieval_files WHERE ${isCurrent(job)}
@@ -191,7 +194,9 @@ export const makeVectorTable = Effect.gen(function* () {
       )
     )
 
-  /** A dimension other than this one that chunks were embedded in by the model; undefined where there is none. */
+  /**
+   * A dimension other than this one that chunks were embedded in by the model; undefined where there is none.
+   */
   const otherDimension = (model: string, dimension: number) =>
     sql`SELECT length(signs) AS dimension FROM retrieval_embeddings
       WHERE model = ${model} AND length(signs) NOT IN (0, ${dimension}) LIMIT 1`.pipe(
