@@ -98,7 +98,7 @@ class AccountsGroup extends HttpApiGroup.make("accounts")
     }).annotate(Access, "installation"),
     HttpApiEndpoint.get("listUsers", "/users", {
       query: {
-        /** Only the user of that address, if there is one. */
+        /** Lists only the user of this address, if there is one. */
         email: Schema.optionalKey(Email),
         after: cursor(UserId)
       },
@@ -198,7 +198,7 @@ class ServerGroup extends HttpApiGroup.make("server")
     HttpApiEndpoint.get("models", "/models", {
       success: ModelsBody
     }),
-    /** Which model would be asked, and why. None is asked. */
+    /** Tells which model would be asked, and why. No model is asked. */
     HttpApiEndpoint.post("explainModels", "/models/explain", {
       payload: ExplainPayload,
       success: ExplainedBody

@@ -253,7 +253,7 @@ const Candidate = Schema.Struct({
     latency: Schema.Finite,
     failures: Schema.Finite
   }),
-  /** In the currency of the catalog; null where not every model that fits has a price. */
+  /** Price in the currency of the catalog; null unless every model that fits has a price. */
   expected_price: Schema.NullOr(Schema.Finite),
   health: ModelHealth,
   reasons: Schema.Array(Schema.String)
@@ -262,7 +262,7 @@ const Candidate = Schema.Struct({
 export const ExplainedBody = Schema.Struct({
   difficulty: Schema.Struct({ score: Schema.Finite, features: Schema.Array(Feature) }),
   balance: Schema.Finite,
-  /** In order: the first is asked, the others are fallbacks. */
+  /** The first candidate is asked, the others are fallbacks in their order. */
   candidates: Schema.Array(Candidate),
   excluded: Schema.Array(
     Schema.Struct({ model: Schema.String, provider: Schema.String, reason: Schema.String })

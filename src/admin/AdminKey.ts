@@ -8,7 +8,7 @@ import { adminKey } from "../settings/TextCodec.ts"
 /** The file of the data directory that holds the operator's key. */
 export const adminKeyFileName = "admin.key"
 
-/** Only the owner may read or write it. */
+/** Mode of the key's file: only the owner may read or write it. */
 const ownerOnly = 0o600
 const othersBits = 0o077
 
@@ -90,7 +90,7 @@ const keyInFile = (file: string) =>
     )
   )
 
-/** So that the derived key is good for nothing else. */
+/** Purpose of the derived key, which is good for nothing else. */
 const sealingPurpose = "parley sealing key 1"
 
 const sealingKeyOf = Effect.fnUntraced(function* (key: Redacted.Redacted) {

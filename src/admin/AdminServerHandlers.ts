@@ -17,7 +17,7 @@ import type { ExplainedBody, ExplainPayload } from "./AdminBodies.ts"
 import { examine } from "./Doctor.ts"
 import { Reload } from "./Reload.ts"
 
-/** Never "-0.00". */
+/** The value with two digits, and never "-0.00". */
 const hundredths = (value: number): string => ((Math.round(value * 100) || 0) / 100).toFixed(2)
 
 /** The reasons for a candidate's rank, in sentences, the most important first. */

@@ -27,9 +27,9 @@ import {
 import { publicAddressChecks } from "./PublicAddress.ts"
 import { Reload } from "./Reload.ts"
 
-/** Without a schedule, a newest backup that is older than this is worth a warning. */
+/** Age in days from which the newest backup is worth a warning, if no schedule is set. */
 const backupDaysMax = 7
-/** With one, it is as soon as so many are missing. */
+/** Number of missed backups of a schedule that is worth a warning. */
 const backupsMissedMax = 2
 
 const hoursBetween = (from: DateTime.Utc, to: DateTime.Utc): number =>

@@ -9,7 +9,7 @@ const settingFacts = (settings: Settings): ReadonlyArray<InstallationFact> =>
     .filter(({ isPerProcess }) => !isPerProcess)
     .map(({ byDefault, name, value }) => ({ action: "setting.change", name, value, usual: byDefault }))
 
-/** With its fields in one order, so that the order of a file is no change. */
+/** The value with sorted fields, so that another order in a file is no change. */
 const sorted = (value: unknown): unknown =>
   typeof value === "object" && value !== null && !Array.isArray(value)
     ? Object.fromEntries(

@@ -10,7 +10,7 @@ import { StorableText } from "../domain/StorableText.ts"
 import { Access } from "./Access.ts"
 import { listBody, UserBody, wireNames } from "./AdminBodies.ts"
 
-/** Who may do what, invitations, and what helps users who can't sign in. */
+/** Roles, invitations, and help for users who can't sign in. */
 
 /** More is no issuer of a link. */
 const issuerCharactersMax = 2_000
@@ -82,7 +82,7 @@ export class PeopleGroup extends HttpApiGroup.make("people")
       query: { after: cursor(LinkId) },
       success: listBody(InvitationBody)
     }).annotate(Access, "organization"),
-    /** Also for a link of `resetPassword`. */
+    /** Revokes an invitation, or a link of `resetPassword`. */
     HttpApiEndpoint.post("revokeInvitation", "/invitations/:id/revoke", {
       params: { id: LinkId },
       success: InvitationBody

@@ -18,9 +18,12 @@ const reloadPollSeconds = 5
 export class Reload extends Context.Service<
   Reload,
   {
-    /** In this process alone. */
+    /** Reloads the files in this process alone. */
     readonly here: Effect.Effect<ReloadedBody, ReloadRefused | DatabaseUnavailable>
-    /** Here, and if that succeeds within `reloadPollSeconds` in the other processes of the database. */
+    /**
+     * Reloads the files here and, if that succeeds, within `reloadPollSeconds` in the other processes of the
+     * database.
+     */
     readonly everywhere: Effect.Effect<ReloadedBody, ReloadRefused | DatabaseUnavailable>
     /** Why the files were refused the last time; null where they were not. */
     readonly problem: Effect.Effect<string | null>

@@ -88,9 +88,9 @@ export interface Startup {
 export type StartupKey =
   /** Created just now, and shown by `firstKeyNotice`. */
   | { readonly _tag: "First"; readonly key: string }
-  /** In this variable, or in the file that the operator named in its place. */
+  /** The key is in this variable, or in the file that the operator named in its place. */
   | { readonly _tag: "Given"; readonly name: string; readonly file: string | null }
-  /** Known to its owner only; the user of this address can get another one. */
+  /** The key is known to its owner only; the user of this address can get another one. */
   | { readonly _tag: "Existing"; readonly email: string }
 
 const curl = (url: string, key: string): ReadonlyArray<string> => [

@@ -6,7 +6,7 @@ import { wireNames } from "./AdminBodies.ts"
 
 /** The query and the body of a report of usage. */
 
-/** At most one of the first three; without them, the usage of all users. */
+/** A query has at most one of the first three fields; without them it asks for the usage of all users. */
 export const usageQuery = {
   email: Schema.optionalKey(Email),
   organization: Schema.optionalKey(AccountName),
