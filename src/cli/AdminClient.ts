@@ -9,7 +9,7 @@ import { CliFailure } from "./CommandLine.ts"
 import { findKey, findServer, type FoundServer, noAnswer } from "./ServerAddress.ts"
 import { printable } from "./Table.ts"
 
-/** No request but an upload takes longer. */
+/** Longest time for the answer to a request other than an upload. */
 const answerSeconds = 30
 
 type Client = HttpApiClient.ForApi<typeof AdminApi>

@@ -129,7 +129,7 @@ export const deleteProject = command(
 /** Seconds for which an export may make no progress. */
 const stallSeconds = 60
 
-/** Only for the person who asked for it. */
+/** Mode of the archive: only the person who asked for it may read it. */
 const fileMode = 0o600
 
 const brokenOff = new CliFailure({ message: "The export broke off, and no file was written. Try again." })

@@ -21,7 +21,7 @@ export const listed = <Item>(
         )
 })
 
-/** To the minute, in UTC; a dash where there is no time. */
+/** The time to the minute, in UTC; a dash if there is none. */
 export const shortTime = (time: DateTime.Utc | null): string =>
   time === null ? "-" : `${DateTime.formatIso(time).slice(0, 16).replace("T", " ")} UTC`
 

@@ -8,7 +8,7 @@ import * as Parameter from "./CliParameters.ts"
 import { command, given, group } from "./CommandLine.ts"
 import { listed, shortTime } from "./Output.ts"
 
-/** Who may do what, invitations, and what helps users who can't sign in to the web application. */
+/** Roles, invitations, and help for users who can't sign in to the web application. */
 
 /** The role of a new user. */
 export const newRole = Flag.Literals("role", Role.literals).pipe(
