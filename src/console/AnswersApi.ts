@@ -16,7 +16,7 @@ import { StorableText } from "../domain/StorableText.ts"
 const partsMax = 100
 
 const NewConversation = Schema.Struct({
-  /** Without one it is the beginning of the first message. */
+  /** The beginning of the first message if left out. */
   title: Schema.optionalKey(Title),
   /** The system message. */
   instructions: Schema.optionalKey(StorableText),
@@ -27,7 +27,7 @@ const QuestionPart = Schema.Union([
   Schema.Struct({ type: Schema.Literal("input_text"), text: StorableText }),
   Schema.Struct({ type: Schema.Literal("input_file"), file_id: FileId }),
   Schema.Struct({ type: Schema.Literal("input_image"), file_id: FileId }),
-  /** One that a message of the conversation has: it is asked about again. */
+  /** An image of an earlier message, which is asked about again. */
   Schema.Struct({ type: Schema.Literal("input_image"), image_id: ImageId })
 ]).annotate({ expected: "an input_text, input_file or input_image part" })
 

@@ -30,7 +30,7 @@ export const Storage = Schema.Struct({
   permitted: Count,
   /** Most bytes of one file. */
   file_bytes_max: Schema.Int,
-  /** At once. */
+  /** Uploads of one user at once. */
   uploads_max: Schema.Int
 })
 

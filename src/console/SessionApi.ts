@@ -44,7 +44,7 @@ export const SessionState = Schema.Struct({
   user: Schema.NullOr(SignedInUser),
   /** Null if there is no session. */
   csrf_token: Schema.NullOr(Schema.String),
-  /** When the session ends without further requests. */
+  /** The time at which the session ends without further requests. */
   expires_at: Schema.NullOr(Time),
   /** True if no administrator has been set up yet. */
   set_up_needed: Schema.Boolean,
@@ -70,7 +70,7 @@ export class SameOrigin extends HttpApiMiddleware.Service<SameOrigin>()("parley/
 
 export class SessionGroup extends HttpApiGroup.make("session")
   .add(
-    /** Never 401. */
+    /** Tells the state of the session. Never answers 401. */
     HttpApiEndpoint.get("state", "/session", { success: SessionState }),
     HttpApiEndpoint.post("signIn", "/session", {
       payload: Schema.Struct({ email: Email, password: Password }),
