@@ -64,7 +64,7 @@ export const envelopedAs =
       return Effect.as(logFailure(error), respond({ ...failure, body: worded(failure.body, error) }))
     })
 
-/** In the words of the public interface. */
+/** Answers failures in the words of the public interface. */
 export const enveloped = envelopedAs((error) => error)
 
 const detailOf = (error: Failure.Expected): Record<string, unknown> => {
@@ -182,7 +182,7 @@ const bareFailure = (
 const isJson = ({ headers }: HttpServerResponse.HttpServerResponse): boolean =>
   (headers["content-type"] ?? "").startsWith("application/json")
 
-/** There only with a token. */
+/** The route exists only if a token is set. */
 const metricsRoute = route("GET", "/metrics")
 
 /**

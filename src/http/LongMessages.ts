@@ -16,7 +16,7 @@ const unreservedBytesMax = 262_144
 export const watchLongMessages = (request: HttpServerRequest.HttpServerRequest, onLong: () => void) =>
   Effect.gen(function* () {
     const { socket } = toIncomingMessage(request)
-    /** Since the last message. */
+    /** Bytes since the last message. */
     let bytes = 0
     let state: "short" | "held" | "admitted" = "short"
     /** True if the socket would be read if it weren't held. */
@@ -53,7 +53,7 @@ export const watchLongMessages = (request: HttpServerRequest.HttpServerRequest, 
       admit: Effect.sync(() => {
         if (state === "held") release("admitted")
       }),
-      /** Is to be called for every message that has arrived. */
+      /** Must be called for every message that has arrived. */
       arrived: Effect.sync(() => {
         bytes = 0
         release("short")

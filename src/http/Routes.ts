@@ -17,7 +17,7 @@ export const identityCallbackPath = "/console/sign-in/oidc/callback"
 
 export interface Route {
   readonly method: string
-  /** With its parameters by name, such as `/v1/files/:file_id`. */
+  /** The path with its parameters by name, such as `/v1/files/:file_id`. */
   readonly template: string
   readonly path: RegExp
 }

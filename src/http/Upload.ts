@@ -218,7 +218,7 @@ export const makeUploadForm = (headers: Headers.Headers) => {
 interface BodyTimeouts {
   /** Time for the whole body. */
   readonly uploadSeconds: number
-  /** Until the next bytes of the body. */
+  /** Time until the next bytes of the body. */
   readonly idleSeconds: number
 }
 

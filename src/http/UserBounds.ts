@@ -6,7 +6,7 @@ import { AppConfig } from "../settings/AppConfig.ts"
 
 /** Waiting requests of one user; more are refused at once. */
 const waitingMax = 2_000
-/** After a pause, a user may send the requests of this many seconds at once. */
+/** Seconds whose requests a user may send at once after a pause. */
 const burstSeconds = 5
 /** Users whose rate is tracked before those without recent requests are removed. */
 const pacesMax = 10_000
@@ -94,7 +94,7 @@ export class UserBounds extends Context.Service<
 export const makePace = (requestsPerMinute: number, secondsMax: number) => {
   const interval = 60 / requestsPerMinute
   const burst = Math.max(burstSeconds, interval)
-  /** When the requests of a user so far would have arrived, had they arrived evenly. */
+  /** The time at which a user's requests so far would have arrived if they came evenly. */
   const due = new Map<string, number>()
 
   const removeIdle = (now: number) => {
