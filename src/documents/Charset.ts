@@ -116,7 +116,7 @@ const countControls = (bytes: Uint8Array): number => {
   return count
 }
 
-/** In ISO-2022-JP every byte is ASCII, and escape sequences switch to Japanese. */
+/** Every byte of ISO-2022-JP is ASCII, and escape sequences switch to Japanese. */
 const hasIso2022Escape = (bytes: Uint8Array): boolean => {
   const at = bytes.subarray(0, sampleBytes).indexOf(0x1b)
   return at >= 0 && bytes[at + 1] === 0x24 && (bytes[at + 2] === 0x40 || bytes[at + 2] === 0x42)
@@ -150,7 +150,7 @@ const decodeUtf8 = (bytes: Uint8Array): DecodedText | null => {
   return broken * soundPerBroken <= sound ? { text, charset: "utf-8" } : null
 }
 
-/** Without a byte-order mark: in the byte order that gives more plain characters, and no invalid ones. */
+/** Decodes text without a byte-order mark in the byte order with more plain and no invalid characters. */
 const decodeUtf16 = (bytes: Uint8Array): DecodedText | null => {
   if (bytes.length % 2 !== 0) return null
   const sample = bytes.subarray(0, sampleBytes)

@@ -21,7 +21,7 @@ type ReadAttachment = (bytes: Buffer, extension: string) => Promise<Reading>
 
 interface MailSource {
   readonly bytes: Buffer
-  /** There are no more bytes than these. */
+  /** True if `bytes` are all bytes of the message. */
   readonly isWhole: boolean
   readonly mediaType: string
 }

@@ -9,7 +9,7 @@ const heightRatioMin = 1.15
 const headingCharactersMax = 120
 /** A longer heading takes several lines. */
 const headingLinesMax = 3
-/** In a document of posters or slides, much is large, and being large says nothing. */
+/** Largest share of headings in a text: much of posters and slides is large, so that size says nothing. */
 const headingPartMax = 0.2
 /** Distinct heights become levels, the largest the first; smaller ones share the last. */
 const levelsMax = 4

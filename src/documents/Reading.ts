@@ -17,7 +17,7 @@ export interface MailAllowance {
 
 /** The text of a document. */
 export interface Reading {
-  /** Without NUL and lone surrogates; its lines end in LF. Not empty. */
+  /** The text without NUL and lone surrogates; lines end in LF. Not empty. */
   readonly text: string
   /** The type by the bytes, and for texts by the extension of the file name. */
   readonly mediaType: string

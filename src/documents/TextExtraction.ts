@@ -16,7 +16,7 @@ import { type PageOptions, type Reading, Unreadable } from "./Reading.ts"
 
 /** A file to be read. */
 interface ExtractedFile {
-  /** On whose behalf it is read; users take turns. */
+  /** The user on whose behalf the file is read; users take turns. */
   readonly user: string
   readonly bytes: Stream.Stream<Uint8Array, StorageFailed>
   readonly size: number
@@ -27,7 +27,7 @@ type PlainFile = Omit<ExtractedFile, "user">
 
 /** A web page to be read. */
 interface FetchedPage extends PageOptions {
-  /** On whose behalf it is read. */
+  /** The user on whose behalf the page is read. */
   readonly user: string
   readonly bytes: Uint8Array
 }

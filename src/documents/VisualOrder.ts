@@ -37,7 +37,7 @@ export const isRightToLeft = (text: string): boolean =>
 const leftToRight = /L(?:[^RA]*[L12])?|\${0,3}1(?:[,-]?1)*\${0,3}|2(?:,?2)*/g
 /** Among Arabic letters, a sign is no part of the number. */
 const leftToRightInArabic = /L(?:[^RA]*[L12])?|1(?:,?1)*|2(?:,?2)*/g
-/** In a line from left to right, what is read from right to left. */
+/** Runs that are read from right to left in a line from left to right. */
 const rightToLeft = /[RA](?:[^L]*[RA])?/g
 
 const brackets = new Map(
