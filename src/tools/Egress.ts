@@ -14,7 +14,7 @@ import {
 /** Other ports of a public host may be open to this machine alone. */
 const webPorts: ReadonlySet<number> = new Set([80, 443])
 
-/** Which web addresses may be requested. */
+/** The rules that tell which web addresses may be requested. */
 export const makeEgressRules = (
   settings: Pick<Settings["tools"], "webAllowHosts" | "webDenyHosts" | "egressAllow">
 ) => {

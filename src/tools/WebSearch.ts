@@ -12,7 +12,7 @@ import { defineTool, type Tool, ToolFailed } from "./Tool.ts"
 
 /** The providers refuse longer queries. */
 const queryCharactersMax = 400
-/** No provider returns more results at once. */
+/** Most results of one search; no provider returns more. */
 const countMax = 20
 
 const parameters = Schema.Struct({
@@ -82,9 +82,9 @@ const answerBytesMax = 2 * 1024 * 1024
 
 /** A rate-limited request is retried once, if the Retry-After is no longer than this. */
 const retryAfterSecondsMax = 3
-/** Without a Retry-After. */
+/** Wait before the retry of a rate-limited request without a Retry-After. */
 const retryAfterSecondsUsual = 1
-/** Before the second attempt after a failed connection. */
+/** Wait before the second attempt after a failed connection. */
 const reconnectMillis = 250
 
 const tooManyRequests = 429

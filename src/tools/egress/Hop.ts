@@ -17,7 +17,7 @@ export interface EgressOptions {
   readonly headers?: Readonly<Record<string, string>>
   /** Sent to the origin of the first address alone: a redirect to another one loses them. */
   readonly credentials?: Readonly<Record<string, Redacted.Redacted>>
-  /** Which media types are read, in lower case and without parameters, "" for none. Without it: all. */
+  /** Tells which media types are read: in lower case, without parameters, "" for none. All if left out. */
   readonly accepts?: (mediaType: string) => boolean
   /** Longest body, as sent and as decompressed; a longer one is cut. Without it: PARLEY_FETCH_BYTES_MAX. */
   readonly bytesMax?: number
@@ -42,7 +42,7 @@ export interface EgressAnswer {
   readonly status: number
   /** Headers by names in lower case; the last value of a header that came twice. */
   readonly headers: Readonly<Record<string, string>>
-  /** In lower case and without parameters; "" for none. */
+  /** The media type in lower case and without parameters; "" for none. */
   readonly mediaType: string
   /** The charset as declared, not checked. */
   readonly charset: string | null

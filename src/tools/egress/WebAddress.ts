@@ -23,7 +23,7 @@ const privateSuffixes = [
 
 /** An address of the web in its canonical form. */
 export interface WebAddress {
-  /** Without user information and fragment; its host has no trailing dot. */
+  /** The address without user information and fragment; its host has no trailing dot. */
   readonly url: URL
   /** A name in lower case, or an IP address in its canonical form and without brackets. */
   readonly host: string

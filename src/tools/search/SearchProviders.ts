@@ -6,7 +6,7 @@ export interface Find {
   readonly url: string
   readonly title: string
   readonly snippet: string
-  /** When the page was published, in whatever form; "" where it is not known. */
+  /** The time at which the page was published, in any form; "" if unknown. */
   readonly date: string
 }
 
