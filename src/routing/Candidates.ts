@@ -30,7 +30,7 @@ interface Reasons {
   readonly isFailing: boolean
   /** Its quality is at least the difficulty. */
   readonly isEligible: boolean
-  /** In the currency of the catalog; null unless all models that fit have a price. */
+  /** Price in the currency of the catalog; null unless all models that fit have a price. */
   readonly expectedPrice: number | null
   readonly health: ModelHealth
   /** The parts of the utility, below 0 for what lowers it. */
@@ -95,7 +95,7 @@ const slowFirstOutputSeconds = 5
  */
 const qualityWeight = 2
 
-/** Beside the price; both weigh nothing at either end of the balance. */
+/** Weights beside the price; both weigh nothing at either end of the balance. */
 const latencyWeight = 0.5
 const failureWeight = 2
 

@@ -85,7 +85,7 @@ const BaseUrl = Schema.String.check(
 const ProviderEntry = Schema.Struct({
   id: Schema.NonEmptyString,
   protocol: Schema.Literals([...protocolNames, "ai-sdk"]),
-  /** Only a package may know its own. */
+  /** Address of the server; only a package may know its own. */
   baseUrl: Schema.optionalKey(BaseUrl),
   ...sdkFields,
   /** The environment variable that holds the key. */
@@ -93,7 +93,7 @@ const ProviderEntry = Schema.Struct({
   headers: Schema.optionalKey(ExtraHeaders),
   /** Only Chat Completions has two names for the maximum of an answer. */
   tokenParameter: Schema.optionalKey(Schema.Literals(["max_tokens", "max_completion_tokens"])),
-  /** Whose rules the server follows, where its address doesn't tell. */
+  /** The family whose rules the server follows, where its address doesn't tell. */
   dialect: Schema.optionalKey(Schema.Literals(chatFamilyNames)),
   /** Only Responses has encrypted reasoning, and summaries of reasoning. */
   encryptedReasoning: Schema.optionalKey(Schema.Boolean),
@@ -171,7 +171,7 @@ interface Placed<Entry> {
 interface Entries {
   readonly providers: ReadonlyArray<Placed<ProviderEntry>>
   readonly models: ReadonlyArray<Placed<ModelEntry>>
-  /** Also of providers whose shape is wrong otherwise. */
+  /** Ids of all providers, also of those whose shape is wrong otherwise. */
   readonly providerIds: ReadonlySet<unknown>
 }
 

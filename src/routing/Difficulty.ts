@@ -73,7 +73,7 @@ export interface Asked {
   /** Estimated tokens of the shortest prompt. */
   readonly promptTokens: number
   readonly files: number
-  /** From the files of a project. */
+  /** Passages from the files of a project. */
   readonly passages: number
   /** True if tools are offered. */
   readonly tools: boolean
@@ -110,7 +110,7 @@ const weights: Readonly<Record<FeatureName, { readonly most: number; readonly ha
   tools: { most: 0.04, half: 1 }
 }
 
-/** So many passages count as one file. */
+/** Passages that count as one file. */
 const passagesPerDocument = 4
 
 const counted = (count: number, one: string, many = `${one}s`): string =>

@@ -20,7 +20,7 @@ const candidatesMax = 8
 /** A model that may answer, and the way to call it. */
 export type Candidate = Ranked<CatalogEntry>
 
-/** Which models a caller may use. */
+/** Tells which models a caller may use. */
 export type Permits = (model: ModelSpec) => boolean
 
 /** Chooses the models that may answer a request. */
@@ -41,7 +41,7 @@ export class Router extends Context.Service<
     readonly explain: (need: Need, permits?: Permits) => Effect.Effect<Ranking>
     /** The models that are known now. */
     readonly models: Effect.Effect<ReadonlyArray<ModelSpec>>
-    /** In the same order, by past requests. Asks no server. */
+    /** Health of the models in the same order, by past requests. Asks no server. */
     readonly modelHealth: Effect.Effect<ReadonlyArray<ModelHealth>>
     readonly health: Effect.Effect<ReadonlyArray<ProviderHealth>>
     /** Asks each model server now, within bounds. */
