@@ -21,7 +21,7 @@ export const matches = (pattern: string, text: string): boolean => {
   return text.length - last.length >= from && text.endsWith(last)
 }
 
-/** Without a list of patterns, every model matches. */
+/** True if the model matches a pattern; without a list every model does. */
 export const isListed = (patterns: ReadonlyArray<string> | undefined, model: string): boolean =>
   patterns === undefined || patterns.some((pattern) => matches(pattern, model))
 

@@ -62,7 +62,7 @@ export const readPlansFile = Effect.fnUntraced(function* (
   return new Map([[defaultPlan, {}], ...Object.entries(shape.success.plans)])
 })
 
-/** Without a catalog, every plan is without bounds. */
+/** The terms of the plans; without a catalog, every plan is without bounds. */
 export const plansOf = (catalog: ReadonlyMap<string, PlanTerms> | null): PlanCatalog => ({
   catalog,
   termsOf: (plan) => (catalog === null ? {} : (catalog.get(plan) ?? null))
