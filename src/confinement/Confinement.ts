@@ -5,11 +5,11 @@ import type { NodeProgram } from "./NodeProgram.ts"
 
 /** The isolation of a process from the rest of the machine, besides Node's own permissions. */
 export interface Confinement {
-  /** It has no network and sees neither other processes nor the service's data directories. */
+  /** The process has no network and sees neither other processes nor the service's data directories. */
   readonly namespaces: boolean
-  /** It runs under an account that owns nothing; this needs a service that runs as root. */
+  /** The process runs under an account that owns nothing; this needs a service that runs as root. */
   readonly ownAccount: boolean
-  /** It can't get any capabilities, and it ends when the service ends. */
+  /** The process can't get any capabilities, and ends when the service ends. */
   readonly noPrivileges: boolean
 }
 
@@ -30,7 +30,7 @@ const hideAndRun =
   'n=$1; shift; while [ "$n" -gt 0 ]; do mount -t tmpfs -o ro,nosuid,nodev,noexec,size=4k none "$1" || exit 1; shift; ' +
   'n=$((n - 1)); done; exec "$@"'
 
-/** They have the sockets of databases and other daemons, which a namespace alone doesn't hide. */
+/** Directories with the sockets of databases and other daemons, which a namespace alone doesn't hide. */
 const socketDirectories = ["/run", tmpdir()]
 
 const privileges = (isRoot: boolean, ownAccount: boolean): ReadonlyArray<string> => [
