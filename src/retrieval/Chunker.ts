@@ -153,7 +153,7 @@ const isLowSurrogate = (text: string, at: number): boolean => {
   return unit >= 0xdc00 && unit <= 0xdfff
 }
 
-/** Without the spaces at both ends. */
+/** The range without the spaces at both ends. */
 const trimmed = (text: string, start: number, end: number) => {
   const piece = text.slice(start, end)
   return { start: end - piece.trimStart().length, end: start + piece.trimEnd().length }

@@ -143,7 +143,7 @@ const kindOf = (line: string, fenceMark: string | null): Block["kind"] | "blank"
 const lineCharactersRead = 1_000
 const blockCharactersRead = 16_384
 
-/** From `start` (inclusive) to `end` (exclusive). */
+/** A part of the text from `start` (inclusive) to `end` (exclusive). */
 interface Span {
   readonly start: number
   readonly end: number

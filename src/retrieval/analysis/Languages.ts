@@ -70,7 +70,7 @@ const sampleOf = (words: ReadonlyArray<Word>): ReadonlyArray<string> => {
 }
 
 interface Detected {
-  /** Whose dictionary knows the words' stems; `simple` where there is none. */
+  /** The language whose dictionary knows the words' stems; `simple` if there is none. */
   readonly language: string
   /** True if the text has enough words to tell. */
   readonly isSure: boolean

@@ -82,7 +82,7 @@ const addGrams = (found: string, words: Array<Word>): void => {
   }
 }
 
-/** In Korean what a word means is hard to cut from how it is used; two syllables each find it. */
+/** Korean endings are hard to cut off; each pair of syllables finds the word. */
 const addPairs = (found: string, words: Array<Word>): void => {
   for (let at = 0; at + 1 < found.length; at++) words.push(word(found.slice(at, at + 2), true))
 }

@@ -71,7 +71,7 @@ export const rowsOf = (
   return portionsOf(rows.toSorted(inOrder))
 }
 
-/** In the order of the table's key. */
+/** Compares rows by the table's key. */
 const inOrder = (one: PostingRow, other: PostingRow): number =>
   one.term === other.term ? one.base - other.base : one.term < other.term ? -1 : 1
 

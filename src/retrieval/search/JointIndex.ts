@@ -124,7 +124,7 @@ const makeChunks = (table: SearchTable, parts: ReadonlyArray<IndexPart>) => {
       )
     )
 
-  /** In the order asked for. */
+  /** The places in the order of `positions`. */
   const places = Effect.fnUntraced(function* (positions: ReadonlyArray<number>) {
     const found = yield* ofAll(parts, (part) =>
       Effect.map(table.places(part.id, localsOf(part, positions)), (some) =>

@@ -170,9 +170,9 @@ export const shareOfScore = (score: number, weight: number): number =>
 
 /** Chunks of one file that follow each other, as one passage. */
 export interface Joined {
-  /** In the order of the file. */
+  /** Parts in the order of the file. */
   readonly parts: readonly [Scored, ...Array<Scored>]
-  /** That of the best of them. */
+  /** Score of the best part. */
   readonly score: number
 }
 

@@ -39,7 +39,7 @@ export interface Query {
    * it has room, and else to what stands before and behind the hits.
    */
   readonly characters?: number
-  /** Only files that it leaves are searched, and chosen from. */
+  /** Only files that match the filter are searched. */
   readonly filter?: AttributeFilter | null
   /**
    * Asks for hits with the attributes of their files, and with scores from 0 to 1 in place of those that only
@@ -70,7 +70,7 @@ interface ByWords {
   readonly scored: ReadonlyArray<Scored>
   /** The first of them. */
   readonly telling: ReadonlyArray<Scored>
-  /** That of the words that were asked for. */
+  /** Weight of the words that were asked for. */
   readonly weight: number
 }
 

@@ -46,7 +46,7 @@ const endingCharactersMax = 4
 
 /** Shorter words have too many neighbors to guess. */
 export const correctedCharactersMin = 4
-/** From this length on two letters may be wrong. */
+/** Shortest word in which two letters may be wrong. */
 const twoEditsCharactersMin = 6
 /** Terms that one word may be corrected to, and those that are weighed for it. */
 export const correctionsMax = 3

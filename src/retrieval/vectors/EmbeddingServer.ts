@@ -3,7 +3,7 @@ import type { Settings } from "../../settings/AppConfig.ts"
 
 /** The vectors of a batch as JSON. */
 const answerBytesMax = 32 * 1024 * 1024
-/** No known model has as many numbers in its vectors. */
+/** Most numbers of a vector; no known model has as many. */
 const dimensionMax = 16_384
 const connectSeconds = 5
 
