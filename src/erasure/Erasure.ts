@@ -258,10 +258,7 @@ const makeBackground = Effect.gen(function* () {
     effect.pipe(
       Effect.asSome,
       Effect.catchCause((cause) =>
-        Effect.as(
-          Effect.logWarning("Deleted data will be erased by the next sweep", cause),
-          Option.none<A>()
-        )
+        Effect.as(Effect.logWarning("Deleted data will be erased by the next sweep", cause), Option.none<A>())
       ),
       Effect.forkIn(scope, { startImmediately: true }),
       Effect.flatMap(Fiber.join),

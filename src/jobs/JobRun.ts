@@ -172,7 +172,10 @@ export const makeJobRuns = Effect.gen(function* () {
     Effect.onExit((exit) =>
       Exit.isSuccess(exit)
         ? Effect.void
-        : Effect.logWarning("A background response broke off. Its job is recovered when the lease expires.", exit.cause)
+        : Effect.logWarning(
+            "A background response broke off. Its job is recovered when the lease expires.",
+            exit.cause
+          )
     ),
     (effect) => Effect.ignoreCause(effect),
     Effect.provideService(ResponseJobs, jobs)

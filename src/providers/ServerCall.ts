@@ -125,7 +125,10 @@ export const makeServerCall = (
   return (model: ModelSpec) => {
     const endpoint = endpointOf(server, server.protocol.path, model.id)
     const line: Line = { ...limits, upstream, server, endpoint }
-    return (request: ModelRequest, options: CallOptions = withoutFallback): Stream.Stream<ModelPart, ModelFailure> =>
+    return (
+      request: ModelRequest,
+      options: CallOptions = withoutFallback
+    ): Stream.Stream<ModelPart, ModelFailure> =>
       Stream.unwrap(
         Effect.flatMap(monotonicSeconds, (calledSeconds) =>
           Effect.map(answer({ ...line, model, request, options, calledSeconds }), ({ pull }) =>
