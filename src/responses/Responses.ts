@@ -146,8 +146,13 @@ export class Responses extends Context.Service<
         request,
         demands = {}
       ) {
-        const { prepared } = yield* prepare({ ...request, store: false }, demands, yield* CurrentUser)
-        return yield* countPromptTokens(prepared.attempts[0].request)
+        return yield* prepare({ ...request, store: false }, demands, yield* CurrentUser).pipe(
+          Effect.flatMap(({ prepared }) => countPromptTokens(prepared.attempts[0].request)),
+          // Who counts wants to know by how much. Earlier turns that don't fit have no count.
+          Effect.catchTag("PromptTooLong", (error) =>
+            error.ofHistory === true ? Effect.fail(error) : Effect.succeed(error.promptTokens)
+          )
+        )
       })
 
       return Responses.of({ create, answer, countInput })

@@ -62,6 +62,32 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/responses
     })
   )
 
+  it.effect("input_tokens estimates an input that fits into no window, which a response refuses", () =>
+    Effect.gen(function* () {
+      const long = { input: "many words ".repeat(40_000) }
+      assert.strictEqual(errorOf(yield* post("", long), 400).code, "context_length_exceeded")
+      const tokens = yield* counted(long)
+      assert.isAtLeast(tokens, 80_000)
+      assert.isAtMost(tokens, 160_000)
+      const little = { input: "many words ".repeat(20_000) }
+      assert.isBelow(yield* counted(little), tokens)
+    })
+  )
+
+  it.effect("input_tokens refuses a history that fits into no window where none of it may be left out", () =>
+    Effect.gen(function* () {
+      const model = yield* ScriptedModel
+      yield* model.change({ contextWindow: 20_000 })
+      yield* model.next(says("Long."))
+      const input = "many words ".repeat(4_000)
+      const first = yield* decodeResponse((yield* post("", { input })).text)
+      yield* model.change({ contextWindow: 5_000 })
+      const next = { input: "Go on.", previous_response_id: first.id, truncation: "disabled" }
+      assert.strictEqual(errorOf(yield* post("/input_tokens", next), 400).code, "context_length_exceeded")
+      yield* model.change({ contextWindow: 20_000 })
+    })
+  )
+
   it.effect("input_tokens asks no model, and neither stores nor counts anything to the limits", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
@@ -94,8 +120,6 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/responses
       assert.strictEqual(errorOf(yield* count({ input: [] }), 400).param, "input")
       const previous_response_id = "resp_019845e1-682f-4b02-a706-3b2422d13aec"
       errorOf(yield* count({ input: "Hi", previous_response_id }), 404)
-      const long = errorOf(yield* count({ input: "many words ".repeat(40_000) }), 400)
-      assert.strictEqual(long.code, "context_length_exceeded")
       const keyed = yield* post("/input_tokens", { input: "Hi" }, { "idempotency-key": "k" })
       assert.strictEqual(errorOf(keyed, 400).param, "Idempotency-Key")
       errorOf(yield* call(`${url}/openai/v1/responses/input_tokens`, { body: { input: "Hi" } }), 401)
