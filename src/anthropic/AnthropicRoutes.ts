@@ -2,7 +2,7 @@ import { Effect, Layer, Predicate } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder, OpenApi } from "effect/http-api"
 import { AnthropicApi } from "../api/anthropic/AnthropicApi.ts"
-import { openApiDocumentOf } from "../api/OpenApiDocument.ts"
+import { openApiDocumentOf, withoutUnused } from "../api/OpenApiDocument.ts"
 import { MessagesHandlers } from "./MessagesHandlers.ts"
 import { ModelsHandlers } from "./ModelsHandlers.ts"
 
@@ -24,7 +24,7 @@ const SystemHandlers = HttpApiBuilder.group(
   "system",
   Effect.fn(function* (handlers) {
     const document = yield* Effect.cached(
-      Effect.sync(() => HttpServerResponse.jsonUnsafe(openApiDocumentOf(described())))
+      Effect.sync(() => HttpServerResponse.jsonUnsafe(withoutUnused(openApiDocumentOf(described()))))
     )
     return handlers.handle("openapi", () => document)
   })

@@ -278,5 +278,25 @@ interface OpenApiDocument {
   readonly [key: string]: Json
 }
 
+const reference = /"#\/components\/schemas\/([^"]+)"/g
+
+/** The document with the schemas that its paths name, and those that these name in turn. */
+export const withoutUnused = (document: OpenApiDocument): OpenApiDocument => {
+  const { components = null, paths = null } = document
+  if (!isObject(components) || !isObject(components["schemas"] ?? null)) return document
+  const schemas = new Map(Object.entries(components["schemas"] ?? {}))
+  const used = new Set<string>()
+  const visit = (value: Json): void => {
+    for (const [, name = ""] of JSON.stringify(value).matchAll(reference)) {
+      if (used.has(name)) continue
+      used.add(name)
+      visit(schemas.get(name) ?? null)
+    }
+  }
+  visit(paths)
+  const kept = Object.fromEntries([...schemas].filter(([name]) => used.has(name)))
+  return { ...document, components: { ...components, schemas: kept } }
+}
+
 /** That of `/v1`. */
 export const makeOpenApiDocument = (): OpenApiDocument => openApiDocumentOf(OpenApi.fromApi(Api))

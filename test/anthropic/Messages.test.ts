@@ -453,6 +453,10 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /anthropic/v1/messag
       ])
       assert.strictEqual(components.schemas.BadRequest.$ref, "#/components/schemas/MessagesError")
       assert.notInclude(reply.text, '"detail"')
+      const unused = Object.keys(components.schemas).filter(
+        (name) => !reply.text.includes(`schemas/${name}"`)
+      )
+      assert.deepStrictEqual(unused, [])
     })
   )
 })
