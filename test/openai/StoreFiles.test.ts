@@ -241,6 +241,8 @@ layer(TestApp.layer(), { excludeTestServices: true })("vector stores of a client
       assert.deepInclude(rest, { has_more: false, next_page: null })
       const parts: ReadonlyArray<{ readonly text: string }> = [...first.data, ...rest.data]
       assert.isTrue(parts.map((part) => part.text).join("") === text)
+      const beyond = JSON.parse((yield* send(user, ["GET", `${path}?page=${text.length + 1}`])).text)
+      assert.deepInclude(beyond, { data: [], has_more: false, next_page: null })
       const refused = errorOf(yield* send(user, ["GET", `${path}?page=x`]), 400)
       assert.strictEqual(refused.param, "page")
     })
