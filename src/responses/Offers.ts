@@ -46,6 +46,10 @@ export const makeOffers = (installed: ReadonlyArray<ToolSpec>) => {
       return refused("demands a call, and there is nothing to call: send `tools`, or leave it out.")
     }
     if (Predicate.isObject(choice) && !tools.specs.some(({ name }) => name === choice.name)) {
+      const wanted: ReadonlySet<string> = demands.ownTools ?? new Set()
+      if (wanted.has(choice.name) && maxToolCalls !== 0) {
+        return refused("names a tool of the service that isn't available to you: leave it out.")
+      }
       return refused("names nothing that may be called: add it to `tools`, or leave it out.")
     }
     return Effect.succeed({

@@ -92,6 +92,12 @@ const refusals: ReadonlyArray<Refused> = [
     says: ["names nothing that may be called"]
   },
   {
+    what: "a choice of a tool of the service that isn't available",
+    body: { input: "Hi", tools: [{ type: "web_search" }], tool_choice: { type: "web_search" } },
+    param: "tool_choice",
+    says: ["isn't available to you"]
+  },
+  {
     what: "a choice of a tool that the service doesn't run",
     body: { input: "Hi", tools: [{ type: "image_generation" }], tool_choice: { type: "image_generation" } },
     param: "tool_choice",
