@@ -241,7 +241,7 @@ describe("the architecture check", () => {
     }
   })
 
-  it("rejects keys of services that don't name their folder and themselves", () => {
+  it("the check rejects keys of services that don't name their folder and themselves", () => {
     const service = (key: string) => `export class Usage extends Context.Service<Usage, {}>()("${key}") {}`
     const reference = (key: string) => `export const Network = Context.Reference<Usage>("${key}", {})`
     for (const key of ["parley/Usage", "parley/files/Usage", "parley/usage/Usages"]) {
@@ -315,12 +315,12 @@ describe("the rule about splinters", () => {
   const splinters = (files: Readonly<Record<string, string>>) =>
     checkSplinters(Object.entries(files).map(([path, text]) => sourceOf(path, text))).map(({ path }) => path)
 
-  it("rejects a short file that one file of its room imports", () => {
+  it("the check rejects a short file that one file of its room imports", () => {
     const files = { "src/usage/Usage.ts": importer, "src/usage/Window.ts": short }
     assert.deepStrictEqual(splinters(files), ["src/usage/Window.ts"])
   })
 
-  it("accepts a short file that another room or a second file imports, and one that starts a process", () => {
+  it("the check accepts a short file that another room, two files or no file imports", () => {
     const outside = 'import { a } from "../usage/Window.ts"\n'
     const shared = { "src/usage/Usage.ts": importer, "src/usage/KeyRates.ts": importer }
     assert.deepStrictEqual(splinters({ "src/http/Sse.ts": outside, "src/usage/Window.ts": short }), [])
@@ -328,7 +328,7 @@ describe("the rule about splinters", () => {
     assert.deepStrictEqual(splinters({ "src/usage/Window.ts": short }), [])
   })
 
-  it(`accepts a file of ${fileLinesMin} lines, and pages of the web application`, () => {
+  it(`the check accepts a file of ${fileLinesMin} lines, and short pages of the web application`, () => {
     assert.deepStrictEqual(splinters({ "src/usage/Usage.ts": importer, "src/usage/Window.ts": long }), [])
     const app = { "src/console/app/Home.ts": importer, "src/console/app/Window.ts": short }
     assert.deepStrictEqual(splinters(app), [])

@@ -19,7 +19,7 @@ const rejection = Effect.fnUntraced(function* (key: Redacted.Redacted) {
 })
 
 layer(AdminServer.layer, { excludeTestServices: true })("parley admin-key", (it) => {
-  it.effect("creates a key with which an operator may do everything, until it is revoked", () =>
+  it.effect("an admin key lets an operator create an organization until the key is revoked", () =>
     Effect.gen(function* () {
       const key = yield* created("Ada Lovelace")
       const { url } = yield* AdminServer
@@ -42,7 +42,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley admin-key", (it)
     })
   )
 
-  it.effect("refuses a key that was revoked or has expired", () =>
+  it.effect("an expired admin key is refused, and the message names PARLEY_ADMIN_KEY", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { url } = yield* AdminServer
@@ -55,7 +55,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley admin-key", (it)
     })
   )
 
-  it.effect("takes the key of the data directory without the database, and no other one", () =>
+  it.effect("the key of the data directory is accepted without the database, and a created key is not", () =>
     Effect.gen(function* () {
       const { key: own } = yield* AdminServer
       const key = yield* created("Grace")
@@ -69,7 +69,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley admin-key", (it)
     })
   )
 
-  it.effect("names the operator in the audit log, which finds one by name and all together", () =>
+  it.effect("the audit log names the operator of an admin key, and lists entries by operator", () =>
     Effect.gen(function* () {
       const { url } = yield* AdminServer
       const env = { PARLEY_URL: url, PARLEY_ADMIN_KEY: Redacted.value(yield* created("Bob")) }
@@ -93,7 +93,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley admin-key", (it)
     })
   )
 
-  it.effect("refuses a name that another key has in any case, and a key that has expired", () =>
+  it.effect("a name that another admin key has in any case is refused, and so is an expired key", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const key = yield* created("Carol", "--expires-in", "1h")
@@ -107,7 +107,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley admin-key", (it)
     })
   )
 
-  it.effect("stores nothing but the hash of a key, and rejects keys that were never made", () =>
+  it.effect("the database has no secret of an admin key, and keys that were never created are refused", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const key = Redacted.value(yield* created("Dan"))

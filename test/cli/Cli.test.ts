@@ -61,7 +61,7 @@ const refused = (ran: Ran, message: RegExp) => {
 }
 
 layer(AdminServer.layer, { excludeTestServices: true })("parley beside its server", (it) => {
-  it.effect("creates an organization, a user and keys, and revokes a key", () =>
+  it.effect("parley creates an organization, a user and keys, and revokes a key", () =>
     Effect.gen(function* () {
       const apiKeys = yield* ApiKeys
       const organization = document(MadeOrganization)(
@@ -103,7 +103,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley beside its serve
     })
   )
 
-  it.effect("sets the limits of a key, and lists them with what is used", () =>
+  it.effect("key limits sets the limits of a key, and key list shows them with what is used", () =>
     Effect.gen(function* () {
       const user = ["limits@example.com"]
       yield* run("org", "create", "Limits")
@@ -132,7 +132,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley beside its serve
     })
   )
 
-  it.effect("prints tables without --json, and a new key only once", () =>
+  it.effect("parley prints tables without --json, and a new key only once", () =>
     Effect.gen(function* () {
       yield* run("org", "create", "People")
       const made = yield* run("user", "create", "eve@example.com", "--org", "People", "--with-key")
@@ -162,7 +162,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley beside its serve
     })
   )
 
-  it.effect("prints every page of a long list", () =>
+  it.effect("key list prints every page of a long list", () =>
     Effect.gen(function* () {
       const apiKeys = yield* ApiKeys
       yield* run("org", "create", "Many")
@@ -178,7 +178,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley beside its serve
     })
   )
 
-  it.effect("lists the models, prints the settings of the server, and checks the server", () =>
+  it.effect("parley lists the models, prints the settings of the server, and checks the server", () =>
     Effect.gen(function* () {
       const { dataDir } = yield* AdminServer
       const Listed = Schema.Struct({ id: Schema.String, health: Schema.Struct({ state: Schema.String }) })
@@ -230,7 +230,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley beside its serve
     })
   )
 
-  it.effect("explains which model would answer a message", () =>
+  it.effect("models explain shows which model would answer a message, and why", () =>
     Effect.gen(function* () {
       const { code, stdout } = yield* run("models", "explain", "Prove it.", "--no-tools", "--documents", "2")
       assert.strictEqual(code, 0)
@@ -262,7 +262,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley beside its serve
     })
   )
 
-  it.effect("prints one line with the reason of a refusal", () =>
+  it.effect("parley prints one line with the reason of a refusal", () =>
     Effect.gen(function* () {
       yield* run("org", "create", "Taken")
       refused(yield* run("org", "create", "Taken", "--json"), /organization of that name exists/)
@@ -277,7 +277,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley beside its serve
   )
 
   it.effect(
-    "reads the admin key from a variable, from a file or from the data directory, in this order",
+    "parley reads the admin key from a variable, from a file or from the data directory, in this order",
     () =>
       Effect.gen(function* () {
         const { dataDir, key, url } = yield* AdminServer
@@ -300,7 +300,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley beside its serve
       })
   )
 
-  it.effect("prints one document to the standard output and exits with the code of the outcome", () =>
+  it.effect("the process prints one document to standard output and exits with the code of the outcome", () =>
     Effect.gen(function* () {
       const env = operatorOf(yield* AdminServer)
       const made = yield* spawned(env, ["org", "create", "Spawned", "--json"])
@@ -348,7 +348,7 @@ const nobody = { PARLEY_URL: "http://127.0.0.1:9", PARLEY_ADMIN_KEY: "parley_adm
 layer(Layer.merge(FetchHttpClient.layer, NodeServices.layer), { excludeTestServices: true })(
   "parley without a server",
   (it) => {
-    it.effect("names the address without a server and the command that starts one", () =>
+    it.effect("parley without a server names its address and the command that starts a server", () =>
       Effect.gen(function* () {
         refused(
           yield* runWith(nobody, ["org", "list", "--json"]),
@@ -362,7 +362,7 @@ layer(Layer.merge(FetchHttpClient.layer, NodeServices.layer), { excludeTestServi
       })
     )
 
-    it.effect("names the data directory without a server and the command that starts one", () =>
+    it.effect("parley without a server names the data directory and the command that starts a server", () =>
       Effect.gen(function* () {
         const { PARLEY_ADMIN_KEY } = nobody
         refused(
@@ -373,7 +373,7 @@ layer(Layer.merge(FetchHttpClient.layer, NodeServices.layer), { excludeTestServi
       })
     )
 
-    it.effect("generates keys that the service accepts", () =>
+    it.effect("key generate prints keys that the service accepts", () =>
       Effect.gen(function* () {
         const { key } = document(Schema.Struct({ key: Schema.String }))(
           yield* runWith({}, ["key", "generate", "--json"])
@@ -386,7 +386,7 @@ layer(Layer.merge(FetchHttpClient.layer, NodeServices.layer), { excludeTestServi
       })
     )
 
-    it.effect("prints the settings of the environment, secrets redacted, and names their source", () =>
+    it.effect("config print shows the environment's settings, secrets redacted, and their source", () =>
       Effect.gen(function* () {
         const { code, stderr, stdout } = yield* runWith({ ...nobody, PORT: "4567" }, [
           "config",
@@ -407,7 +407,7 @@ layer(Layer.merge(FetchHttpClient.layer, NodeServices.layer), { excludeTestServi
       })
     )
 
-    it.effect("makes the checks that need no server", () =>
+    it.effect("doctor makes the checks that need no server", () =>
       Effect.gen(function* () {
         const { code, stdout } = yield* runWith({ ...nobody, PORT: "many", PARLEY_PROT: "1" }, [
           "doctor",
@@ -433,7 +433,7 @@ layer(Layer.merge(FetchHttpClient.layer, NodeServices.layer), { excludeTestServi
       })
     )
 
-    it.effect("reports without a server what prevents one from starting", () =>
+    it.effect("doctor reports without a server what prevents one from starting", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const PARLEY_DATA_DIR = yield* fs.makeTempDirectoryScoped()
@@ -462,7 +462,7 @@ layer(Layer.merge(FetchHttpClient.layer, NodeServices.layer), { excludeTestServi
       })
     )
 
-    it.effect("exits with code 2 and prints the usage for an invalid command line", () =>
+    it.effect("parley exits with code 2 and prints the usage for an invalid command line", () =>
       Effect.gen(function* () {
         for (const args of [
           ["key"],
@@ -499,7 +499,7 @@ layer(Layer.merge(FetchHttpClient.layer, NodeServices.layer), { excludeTestServi
       })
     )
 
-    it.effect("prints help when asked for it", () =>
+    it.effect("parley prints help and its version when asked for them", () =>
       Effect.gen(function* () {
         const { code, stderr, stdout } = yield* runWith({}, ["key", "create", "--help"])
         assert.strictEqual(code, 0)
@@ -513,7 +513,7 @@ layer(Layer.merge(FetchHttpClient.layer, NodeServices.layer), { excludeTestServi
       })
     )
 
-    it.effect("rejects a file that holds no admin key", () =>
+    it.effect("parley rejects a file that holds no admin key", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const PARLEY_ADMIN_KEY_FILE = yield* fs.makeTempFileScoped()
@@ -523,7 +523,7 @@ layer(Layer.merge(FetchHttpClient.layer, NodeServices.layer), { excludeTestServi
       })
     )
 
-    it.effect("reports that another service answers at the address", () =>
+    it.effect("parley reports that another service answers at the address", () =>
       Effect.gen(function* () {
         for (const [status, body] of [
           [200, "hello"],
@@ -542,7 +542,7 @@ layer(Layer.merge(FetchHttpClient.layer, NodeServices.layer), { excludeTestServi
 )
 
 describe("a duration", () => {
-  it("consists of a number and a unit, within bounds", () => {
+  it("a duration is a whole number with a unit, within bounds", () => {
     const lengths: ReadonlyArray<readonly [string, number | undefined]> = [
       ["1s", 1],
       ["90m", 5_400],
@@ -563,7 +563,7 @@ describe("a duration", () => {
       assert.strictEqual(Option.getOrUndefined(parseDuration(text)), seconds, text)
   })
 
-  it.effect.prop("is within bounds for any text", [Schema.String], ([text]) =>
+  it.effect.prop("a duration is within bounds for any text", [Schema.String], ([text]) =>
     Effect.sync(() => {
       const seconds = Option.getOrElse(parseDuration(text), () => 1)
       assert.isTrue(Number.isInteger(seconds) && seconds >= 1 && seconds <= expirySecondsMax)

@@ -29,7 +29,7 @@ const wordsOf = (line: string): ReadonlyArray<string> =>
   [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? "")
 
 describe("the help of parley", () => {
-  it.effect("has an example for every command, and each example is one of that command that parses", () =>
+  it.effect("the help of every command has examples, each of which names that command and parses", () =>
     Effect.gen(function* () {
       for (const { command, path } of leaves) {
         const { stdout } = yield* cli(...path, "--help")
@@ -49,7 +49,7 @@ describe("the help of parley", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.effect("marks the flags that a command requires", () =>
+  it.effect("the help of a command marks the flags that it requires", () =>
     Effect.gen(function* () {
       const { code, stderr, stdout } = yield* cli("help", "key", "create")
       assert.deepStrictEqual([code, stderr], [0, ""])
@@ -60,7 +60,7 @@ describe("the help of parley", () => {
     })
   )
 
-  it.effect("is printed by parley alone, and by parley help", () =>
+  it.effect("the help is printed by parley alone, and by parley help", () =>
     Effect.gen(function* () {
       const alone = yield* cli()
       assert.deepStrictEqual([alone.code, alone.stderr], [0, ""])
@@ -75,7 +75,7 @@ describe("the help of parley", () => {
 })
 
 describe("an error of parley", () => {
-  it.effect("is a JSON document with --json, and a line of text without it", () =>
+  it.effect("a failure is a JSON document with --json, and a line of text without it", () =>
     Effect.gen(function* () {
       const { message } = { message: "No server answers" }
       const failed = yield* cli("user", "list", "--json")
@@ -87,7 +87,7 @@ describe("an error of parley", () => {
   )
 
   it.effect(
-    "has exit code 2 for every mistake in the command line, also one that only the whole of it shows",
+    "a mistake in the command line has exit code 2, also a mistake that only the whole of it shows",
     () =>
       Effect.gen(function* () {
         for (const args of [

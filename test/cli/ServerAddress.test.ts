@@ -52,7 +52,7 @@ const PARLEY_ADMIN_KEY = `parley_admin_${"x".repeat(39)}`
 layer(Layer.merge(TestApp.layer(), FetchHttpClient.layer), { excludeTestServices: true })(
   "parley beside its server",
   (it) => {
-    it.effect("asks it by the socket and the key of the data directory, and streams both ways", () =>
+    it.effect("parley uses the socket and the key of the data directory, and streams both ways", () =>
       Effect.gen(function* () {
         const PARLEY_DATA_DIR = (yield* AppConfig).dataDir
         const { alice } = yield* TestApp
@@ -69,7 +69,7 @@ layer(Layer.merge(TestApp.layer(), FetchHttpClient.layer), { excludeTestServices
       })
     )
 
-    it.effect("is refused there without a valid key", () =>
+    it.effect("parley is refused at the socket without a valid key", () =>
       Effect.gen(function* () {
         const PARLEY_DATA_DIR = (yield* AppConfig).dataDir
         const { code, stderr } = yield* runWith({ PARLEY_DATA_DIR, PARLEY_ADMIN_KEY }, ["org", "list"])
@@ -81,7 +81,7 @@ layer(Layer.merge(TestApp.layer(), FetchHttpClient.layer), { excludeTestServices
 )
 
 layer(AdminServer.layer, { excludeTestServices: true })("parley", (it) => {
-  it.effect("sends the key of a data directory to no server that PARLEY_URL names", () =>
+  it.effect("parley sends the key of a data directory to no server that PARLEY_URL names", () =>
     Effect.gen(function* () {
       const { keys, url } = yield* thief
       const { dataDir } = yield* AdminServer
@@ -93,7 +93,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley", (it) => {
     })
   )
 
-  it.effect("sends a key to a server when the operator names both", () =>
+  it.effect("parley sends a key to a server when the operator names both", () =>
     Effect.gen(function* () {
       const { keys, url } = yield* thief
       const ran = yield* runWith({ PARLEY_URL: url, PARLEY_ADMIN_KEY }, ["org", "list", "--json"])
@@ -102,7 +102,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley", (it) => {
     })
   )
 
-  it.effect("says that PARLEY_URL must not end in a path of the service", () =>
+  it.effect("parley reports that PARLEY_URL must not end in a path of the service", () =>
     Effect.gen(function* () {
       const operator = operatorOf(yield* AdminServer)
       const url = operator.PARLEY_URL
@@ -119,7 +119,7 @@ layer(FetchHttpClient.layer, { excludeTestServices: true })("parley without its 
   const reasonAt = (PARLEY_URL: string) =>
     Effect.map(runWith({ PARLEY_URL, PARLEY_ADMIN_KEY }, ["org", "list"]), ({ stderr }) => stderr)
 
-  it.effect("tells a refused connection, an unknown host, missing TLS and what is no HTTP apart", () =>
+  it.effect("parley distinguishes a refused connection, an unknown host, missing TLS and no HTTP", () =>
     Effect.gen(function* () {
       const { url } = yield* thief
       const closing = createTcpServer((socket) => socket.end())
@@ -141,7 +141,7 @@ layer(FetchHttpClient.layer, { excludeTestServices: true })("parley without its 
 })
 
 describe("the reason why no answer came", () => {
-  it("names a certificate that is not trusted, and a host that can't be reached", () => {
+  it("noAnswer names a certificate that is not trusted, and a host that can't be reached", () => {
     const address = { url: "https://parley.example.com", socket: null, place: "https://parley.example.com" }
     const reason = (code: string) =>
       noAnswer(address, { cause: new AggregateError([Object.assign(new Error(), { code })]) }).message
@@ -150,7 +150,7 @@ describe("the reason why no answer came", () => {
     assert.match(reason("EHOSTUNREACH"), /can't be reached/)
   })
 
-  it("tells an account that may not open the socket from a server that doesn't run", () => {
+  it("noAnswer distinguishes an account that may not open the socket from a server that doesn't run", () => {
     const server = { url: "http://localhost", socket: "/data/run/admin.sock", place: "/data/run/admin.sock" }
     const reason = (code: string) => noAnswer(server, { cause: Object.assign(new Error(), { code }) }).message
     assert.match(
@@ -192,7 +192,7 @@ const nameAt = (socketPath: string) =>
 layer(Layer.merge(NodeServices.layer, NodeCrypto.layer), { excludeTestServices: true })(
   "the socket of a data directory",
   (it) => {
-    it.effect("can be opened by its owner alone, and is gone after the service", () =>
+    it.effect("the socket can be opened by its owner alone, and is removed when the service stops", () =>
       Effect.gen(function* () {
         const dataDir = join(yield* directory, "data")
         const socket = yield* socketIn(dataDir)
@@ -210,7 +210,7 @@ layer(Layer.merge(NodeServices.layer, NodeCrypto.layer), { excludeTestServices: 
       })
     )
 
-    it.effect("is that of the latest process, and stays when the one before it ends", () =>
+    it.effect("the socket is that of the latest process, and stays when an earlier process ends", () =>
       Effect.gen(function* () {
         const dataDir = yield* directory
         const socket = yield* socketIn(dataDir)
@@ -223,7 +223,7 @@ layer(Layer.merge(NodeServices.layer, NodeCrypto.layer), { excludeTestServices: 
       })
     )
 
-    it.effect("replaces one that a killed process left", () =>
+    it.effect("the socket replaces a socket that a killed process left", () =>
       Effect.gen(function* () {
         const dataDir = yield* directory
         const socket = yield* socketIn(dataDir)
@@ -240,7 +240,7 @@ layer(Layer.merge(NodeServices.layer, NodeCrypto.layer), { excludeTestServices: 
       })
     )
 
-    it.effect("is left out where its path is too long for the system, or no directory", () =>
+    it.effect("the socket is left out if its path is too long or its directory can't be created", () =>
       Effect.gen(function* () {
         const { lines, logger } = recordedLines()
         const root = yield* directory
@@ -260,7 +260,7 @@ layer(Layer.merge(NodeServices.layer, NodeCrypto.layer), { excludeTestServices: 
 )
 
 describe("the address of a service", () => {
-  it("is one to connect to, also when the service listens on all networks", () => {
+  it("an address to show is one to connect to, also when the service listens on all networks", () => {
     assert.strictEqual(reachable("http://0.0.0.0:3000"), "http://127.0.0.1:3000")
     assert.strictEqual(reachable(urlOf("::", 3000)), "http://[::1]:3000")
     assert.strictEqual(reachable(urlOf("10.0.0.1", 3000)), "http://10.0.0.1:3000")

@@ -13,7 +13,7 @@ const people = new Table(
 const Cell = Schema.String.check(Schema.isPattern(/^[a-z ]{0,30}$/))
 
 describe("a table", () => {
-  it("aligns its columns and replaces control characters", () => {
+  it("a table aligns its columns and replaces control characters", () => {
     const table = new Table(
       ["A", "LONG"],
       [
@@ -24,17 +24,17 @@ describe("a table", () => {
     assert.strictEqual(render(table, null), "A     LONG\nwide  1\n\u{fffd}[2J  2")
   })
 
-  it("aligns characters that take two columns of the terminal", () => {
+  it("a table aligns characters that take two columns of the terminal", () => {
     const table = new Table(["A", "B"], [["手册", "1"]])
     assert.strictEqual(render(table, null), "A     B\n手册  1")
   })
 
-  it("is not folded where the output goes to a file or a pipe", () => {
+  it("a table is not folded if the output is no terminal", () => {
     const long = new Table(["A"], [["word ".repeat(100).trim()]])
     assert.strictEqual(render(long, null).split("\n").length, 2)
   })
 
-  it("folds the widest column between words when the terminal is too narrow", () => {
+  it("a table folds its widest column between words when the terminal is too narrow", () => {
     assert.strictEqual(
       render(people, 30),
       [
@@ -46,7 +46,7 @@ describe("a table", () => {
     )
   })
 
-  it("becomes one line for each cell when even the longest words don't fit side by side", () => {
+  it("a table becomes one line for each cell when even the longest words don't fit side by side", () => {
     assert.strictEqual(
       render(people, 20),
       [
@@ -64,7 +64,7 @@ describe("a table", () => {
   })
 
   it.effect.prop(
-    "is never wider than the terminal unless one word is, and loses no word",
+    "a table is never wider than the terminal unless one word is, and loses no word",
     [
       Schema.Array(Schema.Tuple([Cell, Cell, Cell])).check(Schema.isMaxLength(4)),
       Schema.Int.check(Schema.isBetween({ minimum: 20, maximum: 90 }))
@@ -85,7 +85,7 @@ describe("a table", () => {
 })
 
 describe("a text beside a table", () => {
-  it("stays as it is, however narrow the terminal", () => {
+  it("a text beside a table is not folded, however narrow the terminal", () => {
     const long = "A text that is longer than the terminal is wide, which folds it by itself."
     assert.strictEqual(render([long, new Table(["A"], [["1"]])], 22), `${long}\nA\n1`)
   })

@@ -68,7 +68,7 @@ const calling = (calls: ReadonlyArray<typeof Called.Type>, isCut: boolean) => {
 
 describe("calls of custom tools in a chat", () => {
   it.effect.prop(
-    "are the same in the folded chunks and in the document, whatever the model writes",
+    "custom calls are the same in the folded chunks and in the document, whatever the model writes",
     [Schema.Array(Called), Schema.Boolean],
     ([calls, isCut]) =>
       Effect.gen(function* () {
@@ -205,7 +205,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("custom tools of a chat", 
     })
   )
 
-  it.effect("are written into the right one of several answers", () =>
+  it.effect("custom calls are written into the right one of several answers", () =>
     Effect.gen(function* () {
       const model = yield* prepared
       yield* model.next(inPieces('{"input":"abcdefghijkl"}'), inPieces('{"input":"abcdefghijkl"}'))
@@ -222,7 +222,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("custom tools of a chat", 
     })
   )
 
-  it.effect("can be demanded, and allowed", () =>
+  it.effect("custom tools can be demanded by tool_choice, and allowed by it", () =>
     Effect.gen(function* () {
       const model = yield* prepared
       const named = { type: "custom", custom: { name: "note" } }
@@ -252,7 +252,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("custom tools of a chat", 
     ["messages[1].tool_calls[0].custom.input", { messages: [hello, called({ custom: { name: "note" } })] }],
     ["messages[1].tool_calls[0].custom", { messages: [hello, called({})] }]
   ]
-  it.effect.each(refused)("are refused by the name of %s in %j", ([field, body]) =>
+  it.effect.each(refused)("custom tools and calls are refused by the name of %s in %j", ([field, body]) =>
     Effect.gen(function* () {
       yield* prepared
       const { message, param } = errorOf(yield* post({ messages: [hello], ...body }), 400)

@@ -153,7 +153,7 @@ layer(withServer, { excludeTestServices: true })("an Idempotency-Key of embeddin
     return (yield* sql`SELECT 1 FROM usage_records WHERE user_id = ${alice.id}::uuid`).length
   })
 
-  it.effect("gives the same answer again, embeds the texts once and counts them once", () =>
+  it.effect("a repeated idempotency key gives the same answer, and its texts are counted once", () =>
     Effect.gen(function* () {
       for (const body of [{ input: ["car", "doctor"] }, { input: "car", encoding_format: "base64" }]) {
         const key = JSON.stringify(body)
@@ -174,7 +174,7 @@ layer(withServer, { excludeTestServices: true })("an Idempotency-Key of embeddin
     })
   )
 
-  it.effect("has a second request wait for the first one, also where the first client has left", () =>
+  it.effect("a second request with the same key waits for the first, also if the first client left", () =>
     Effect.gen(function* () {
       const asked = server.asked.length
       const one = Promise.withResolvers<void>()
@@ -216,7 +216,7 @@ layer(withServer, { excludeTestServices: true })("an Idempotency-Key of embeddin
     })
   )
 
-  it.effect("is refused for another body, and for a response that it was used for", () =>
+  it.effect("an idempotency key is refused for another body, and for a response after embeddings", () =>
     Effect.gen(function* () {
       yield* keyed("taken", { input: "car" })
       const others = [
@@ -232,7 +232,7 @@ layer(withServer, { excludeTestServices: true })("an Idempotency-Key of embeddin
     })
   )
 
-  it.effect("is free again after a failure", () =>
+  it.effect("an idempotency key is free again after a failure", () =>
     Effect.gen(function* () {
       server.behave(() => ({ status: 400 }))
       assert.strictEqual(errorOf(yield* keyed("free", { input: "car" }), 400).param, "input")
@@ -242,7 +242,7 @@ layer(withServer, { excludeTestServices: true })("an Idempotency-Key of embeddin
     })
   )
 
-  it.effect("is refused where the answer would be too long to be kept", () =>
+  it.effect("an idempotency key is refused if the answer would be too long to be stored", () =>
     Effect.gen(function* () {
       const asked = server.asked.length
       const body = { input: tooManyTexts, dimensions: 16_384 }
@@ -253,7 +253,7 @@ layer(withServer, { excludeTestServices: true })("an Idempotency-Key of embeddin
     })
   )
 
-  it.effect("makes nothing that is shown as a response", () =>
+  it.effect("an idempotency key of embeddings creates no response that can be shown or cancelled", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const sql = yield* SqlClient.SqlClient

@@ -187,7 +187,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("reasoning.encrypted_conte
   )
 
   it.effect(
-    "calls of the service's tools and of the client's that a model made at once go back in one round",
+    "tool calls of the service and of the client that a model makes at once go back together in one round",
     () =>
       Effect.gen(function* () {
         const plain = { opaque: { ...opaque(""), callId: "b" } }
@@ -223,7 +223,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("reasoning.encrypted_conte
       })
   )
 
-  it.effect("calls of rounds that follow each other go back in a round each", () =>
+  it.effect("tool calls of successive rounds go back in a round each", () =>
     Effect.gen(function* () {
       for (const ask of [answer, streamed]) {
         yield* script(calls(called("calculator", "a")), calls(called("weather", "b")), ended)

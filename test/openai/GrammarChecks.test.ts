@@ -77,7 +77,7 @@ const inputsOf = (output: ResponseResource["output"]) =>
   output.flatMap((item) => (item.type === "custom_tool_call" ? [[item.name, item.input]] : []))
 
 layer(TestApp.layer(), { excludeTestServices: true })("a text that is to follow a grammar", (it) => {
-  it.effect("is shown in one piece if it does, and others as they are written", () =>
+  it.effect("an input that fits its grammar is shown in one piece, and unchecked ones as written", () =>
     Effect.gen(function* () {
       const { before, model } = yield* prepared
       yield* model.next(calls([["edit", "add something"]]))
@@ -95,7 +95,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("a text that is to follow 
     })
   )
 
-  it.effect("is written again if it doesn't, with the place in words", () =>
+  it.effect("an input that doesn't fit its grammar is written again, with the place in words", () =>
     Effect.gen(function* () {
       const { before, model } = yield* prepared
       yield* model.next(calls([["edit", "delete x"]]), calls([["edit", "remove x"]]))
@@ -116,7 +116,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("a text that is to follow 
     })
   )
 
-  it.effect("stays what it is if the model doesn't write a better one", () =>
+  it.effect("an input that doesn't fit its grammar stays if the model doesn't write a better one", () =>
     Effect.gen(function* () {
       const { model } = yield* prepared
       const failed = new ModelFailure({ reason: "bad_request", detail: "", provider: "p", model: "m" })
@@ -135,7 +135,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("a text that is to follow 
     })
   )
 
-  it.effect("is written again alone: all calls of its round stay in their order, and are one round", () =>
+  it.effect("only the input that doesn't fit is written again: all calls of its round keep their order", () =>
     Effect.gen(function* () {
       const { before, model } = yield* prepared
       yield* model.next(
@@ -222,7 +222,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("a text that is to follow 
     })
   )
 
-  it.effect("is checked in a chat, too", () =>
+  it.effect("an input is checked against its grammar in a chat, too", () =>
     Effect.gen(function* () {
       const { model } = yield* prepared
       yield* model.next(calls([["edit", "delete x"]]), calls([["edit", "remove x"]]))
@@ -237,7 +237,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("a text that is to follow 
     })
   )
 
-  it.effect("has a grammar that can be used, or the request is refused by the name of its field", () =>
+  it.effect("a grammar that can't be used is refused by the name of its field", () =>
     Effect.gen(function* () {
       yield* prepared
       const broken = custom("edit", "lark", "start: x")

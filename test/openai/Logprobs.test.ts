@@ -37,7 +37,7 @@ const logprobsOf = (response: { readonly output: ReadonlyArray<object> }) =>
   )
 
 layer(app, { excludeTestServices: true })("logprobs on /openai/v1", (it) => {
-  it.effect.each(telling)("are shown to a chat of the library that asks for them (%s)", (protocol) =>
+  it.effect.each(telling)("logprobs are shown to a chat of the library that asks for them (%s)", (protocol) =>
     Effect.gen(function* () {
       const { chat } = yield* client
       const body = { model: `model-${protocol}`, messages, logprobs: true, top_logprobs: 2 }
@@ -52,7 +52,7 @@ layer(app, { excludeTestServices: true })("logprobs on /openai/v1", (it) => {
     })
   )
 
-  it.effect.each(telling)("are shown by a response to the library that asks for them (%s)", (protocol) =>
+  it.effect.each(telling)("logprobs are in a response to the library that asks for them (%s)", (protocol) =>
     Effect.gen(function* () {
       const { responses } = yield* client
       const body = { model: `model-${protocol}`, input: asked }
@@ -68,7 +68,7 @@ layer(app, { excludeTestServices: true })("logprobs on /openai/v1", (it) => {
     })
   )
 
-  it.effect("have the older form in completions, whole and streamed, for each choice", () =>
+  it.effect("logprobs have the older form in completions, whole and streamed, for each choice", () =>
     Effect.gen(function* () {
       const { completions } = yield* client
       const body = { model: "model-openai-chat", prompt: asked, logprobs: 1, n: 2, echo: true }
@@ -121,7 +121,7 @@ layer(app, { excludeTestServices: true })("logprobs on /openai/v1", (it) => {
   const deliveries = ways.flatMap((way) => [true, false].map((stream) => [...way, stream] as const))
 
   it.effect.each(deliveries)(
-    "are named as ignored where a model has none, or its server refuses them (%s, %j)",
+    "logprobs are named as ignored if a model has none, or its server refuses them (%s, %j)",
     ([path, body, named, stream]) =>
       Effect.gen(function* () {
         const refused = mockDirective({ deltas: ["Yes"], refusesField: "logprobs" })
@@ -144,7 +144,7 @@ layer(app, { excludeTestServices: true })("logprobs on /openai/v1", (it) => {
       })
   )
 
-  it.effect("are left out and named where the text is checked before it is shown", () =>
+  it.effect("logprobs are left out and named as ignored if the text is checked before it is shown", () =>
     Effect.gen(function* () {
       const content = mockDirective({ deltas: [`{"a":`, "1}"] })
       const reply = yield* send("/openai/v1/chat/completions", {
@@ -158,7 +158,7 @@ layer(app, { excludeTestServices: true })("logprobs on /openai/v1", (it) => {
     })
   )
 
-  it.effect("are the same over a WebSocket and in the background, and are not kept with the response", () =>
+  it.effect("logprobs are the same by WebSocket and in the background, and are not stored", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const body = { model: "model-openai-chat", input: asked, include }
@@ -187,7 +187,7 @@ layer(app, { excludeTestServices: true })("logprobs on /openai/v1", (it) => {
     })
   )
 
-  it.effect("of an answer by a key are streamed, and not in its JSON, which names them as ignored", () =>
+  it.effect("logprobs with an idempotency key are streamed, and named as ignored in a response's JSON", () =>
     Effect.gen(function* () {
       const body = { model: "model-openai-chat", input: asked, include }
       const streamed = yield* send(
@@ -210,7 +210,7 @@ layer(app, { excludeTestServices: true })("logprobs on /openai/v1", (it) => {
     })
   )
 
-  it.effect("are nothing that /v1 lets a client ask for", () =>
+  it.effect("logprobs are ignored by /v1 and not sent to a model server", () =>
     Effect.gen(function* () {
       const servers = yield* Servers
       const counted = () => Object.values(servers).map(({ requests }) => requests.length)

@@ -53,14 +53,14 @@ describe("Logprobs of Chat Completions", () => {
     assert.deepStrictEqual(part, { type: "text", text: "Hello", logprobs })
   })
 
-  it("are no field of a part where nobody asked", () => {
+  it("logprobs are no field of a part if the request doesn't ask for them", () => {
     assert.deepStrictEqual(chat(undefined, chunk({ content: "Hello" }, "Hello"))[0], {
       type: "text",
       text: "Hello"
     })
   })
 
-  it("of tokens that write nothing yet stand beside the text that follows", () => {
+  it("logprobs of tokens without text stand beside the text that follows", () => {
     const events = [
       chunk({ content: "" }, "a"),
       chunk({ content: "\u{1F600}" }, "b"),
@@ -69,7 +69,7 @@ describe("Logprobs of Chat Completions", () => {
     assert.deepStrictEqual(toldIn(chat(0, ...events)), [["\u{1F600}", ["a", "b"]]])
   })
 
-  it("of what the model thinks are dropped, whether a field or tags have it", () => {
+  it("logprobs of reasoning are dropped, whether a field or tags have it", () => {
     const answer = chunk({ content: "Yes" }, "Yes")
     for (const thought of [
       [chunk({ reasoning_content: "Hm." }, "Hm."), chunk({ content: "" })],
@@ -90,12 +90,12 @@ describe("Logprobs of Chat Completions", () => {
     assert.deepStrictEqual(toldIn(partsOf("openai-chat", opened, 0, true)), [["Yes", ["Yes"]]])
   })
 
-  it("of a beginning that might have become a tag are kept", () => {
+  it("logprobs of text that might have begun a tag are kept", () => {
     const events = [chunk({ content: "\n" }, "\n"), chunk({ content: "Yes" }, "Yes")]
     assert.deepStrictEqual(toldIn(chat(0, ...events)), [["\nYes", ["\n", "Yes"]]])
   })
 
-  it("that are not well-formed are left out, bytes are completed, and tokens are text that can be stored", () => {
+  it("malformed logprobs are left out, missing bytes are added, and tokens can be stored as text", () => {
     const content = [
       null,
       { token: 1, logprob: -1 },
@@ -117,7 +117,7 @@ describe("Logprobs of Chat Completions", () => {
       })
   })
 
-  it("of a whole answer in place of a stream stand beside its text", () => {
+  it("logprobs of a whole chat completion in place of a stream stand beside its text", () => {
     const message = { role: "assistant", content: "Yes" }
     const choice = {
       index: 0,
@@ -161,7 +161,7 @@ describe("Logprobs of Responses", () => {
     assert.deepStrictEqual(partsOf("openai-responses", body)[0], { type: "text", text: "Yes" })
   })
 
-  it("of a whole response stand beside its text", () => {
+  it("logprobs of a whole response in place of a stream stand beside its text", () => {
     const content = ["Yes", "."].map((text) => ({
       type: "output_text",
       text,
@@ -188,7 +188,7 @@ describe("A server that is asked for logprobs", () => {
     ["openai-responses", {}, {}],
     ["anthropic", { logprobs: 3 }, {}]
   ]
-  it.effect.each(fields)("of the protocol %s, by %j, is sent %j", ([protocol, options, expected]) =>
+  it.effect.each(fields)("a model of the protocol %s with %j is sent %j", ([protocol, options, expected]) =>
     Effect.gen(function* () {
       const { call, server } = yield* setUpFor(protocol)
       const sent: Array<AnswerOptions["logprobs"]> = []
@@ -210,7 +210,7 @@ describe("A server that is asked for logprobs", () => {
     { protocol: "openai-chat", words: "body.top_logprobs: Extra inputs are not permitted" },
     { protocol: "openai-responses", words: "Invalid value in include: 'message.output_text.logprobs'" }
   ]
-  it.effect.each(refusals)("and refuses them ($words) is asked once more, without", ({ protocol, words }) =>
+  it.effect.each(refusals)("refused logprobs ($words) are left out of a second call", ({ protocol, words }) =>
     Effect.gen(function* () {
       const { call, server } = yield* setUpFor(protocol)
       yield* server.script({ status: 400, errorBody: JSON.stringify({ error: { message: words } }) })
@@ -227,7 +227,7 @@ describe("A server that is asked for logprobs", () => {
     })
   )
 
-  it.effect("streams them beside its texts", () =>
+  it.effect("a model streams logprobs beside its texts", () =>
     Effect.gen(function* () {
       const { call } = yield* setUpFor("openai-chat")
       const said = mockDirective({ deltas: ["a", "b"] })

@@ -45,7 +45,7 @@ const patchOf = (lines: ReadonlyArray<typeof Line.Type>) =>
 
 describe("a grammar of Lark", () => {
   it.prop(
-    "that is Codex's fits the patches that it describes, and no others",
+    "Codex's grammar of patches fits the patches that it describes, and no others",
     [Schema.Array(Line).check(Schema.isMinLength(1)), Schema.Boolean],
     ([lines, hasEnd]) => {
       const patch = patchOf(lines) + (hasEnd ? "\n" : "")
@@ -55,7 +55,7 @@ describe("a grammar of Lark", () => {
     }
   )
 
-  it("names the place and what may stand there, and quotes nothing of the text", () => {
+  it("mismatch names the place and what may stand there, and quotes nothing of the text", () => {
     const words = mismatch(applyPatch, "*** Begin Patch\n*** Add File: a\nsecret\n*** End Patch")
     assert.strictEqual(words, 'At line 3, column 1 one of these is expected: "+"')
     assert.strictEqual(mismatch(lark('start: "a"'), "ab"), "Nothing more may follow line 1, column 2.")
@@ -113,7 +113,7 @@ pair: ESCAPED_STRING ":" value
     'start: "a',
     "start: /a{3,2}/",
     "%ignore X\nstart: /a/"
-  ])("that is %j is broken", (definition) => {
+  ])("the grammar %j is broken", (definition) => {
     const reading = readGrammar(lark(definition))
     assert.strictEqual(reading.is, "broken")
     assert.isNull(mismatch(lark(definition), "any"))
@@ -132,12 +132,12 @@ pair: ESCAPED_STRING ":" value
     `start: ${"(".repeat(200)}`,
     `start: "a"\n//${"x".repeat(40_000)}`,
     'start: ("a" "b" "c")~9999'
-  ])("that is %j isn't read, and so nothing is checked", (definition) => {
+  ])("the grammar %j isn't supported, and so nothing is checked", (definition) => {
     assert.strictEqual(readGrammar(lark(definition)).is, "unsupported")
     assert.isNull(mismatch(lark(definition), "any"))
   })
 
-  it("whose check takes too much work, or whose text is too long, fits everything", () => {
+  it("a grammar whose check takes too much work, and a text that is too long, fit everything", () => {
     const costly = lark('start: x+ "END"\nx: /(.|\\n)*/')
     assert.isString(mismatch(costly, "a\n"))
     assert.isNull(mismatch(costly, "a\n".repeat(5_000)))
@@ -158,7 +158,7 @@ describe("a regular expression", () => {
     String.raw`\x61\u{62}?.`
   ]
   it.prop(
-    "fits the whole texts that JavaScript's fits",
+    "a regular expression fits the whole texts that JavaScript's fits",
     [Schema.Array(Schema.Literals(["a", "b", "c", "-", "]", " "])).check(Schema.isMaxLength(9))],
     ([characters]) => {
       const text = characters.join("")
@@ -190,7 +190,7 @@ describe("a regular expression", () => {
       assert.isString(mismatch(regex(one), text), one)
   })
 
-  it("that would backtrack for ever is checked in bounded work", () => {
+  it("a regular expression that would backtrack forever is checked in bounded work", () => {
     assert.isString(mismatch(regex("^(a+)+$"), `${"a".repeat(5_000)}!`))
     assert.isNull(mismatch(regex("(a?){1000}"), "a".repeat(900)))
   })

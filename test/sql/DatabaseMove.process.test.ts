@@ -132,7 +132,7 @@ layer(shared, { excludeTestServices: true })("The embedded database", (it) => {
   )
 
   it.effect.skipIf(!existsSync(`${otherMajor}/bin/initdb`))(
-    "of another major version is refused with the steps, and its rows reach this version's server through a copy",
+    "a database of another major version is refused with the steps, and a copy brings its rows to this version",
     () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
