@@ -10,7 +10,7 @@ import { call } from "./support/Wire.ts"
 
 const shownKeys = (out: string) => [...new Set(out.match(/parley_[A-Za-z0-9]{20,}/g))]
 
-/** What a process needs that is to start on this file's database, in which there is no user. */
+/** The settings of a process that is to start on this file's database, in which there is no user. */
 const variables = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
   const { url } = yield* TestDatabase

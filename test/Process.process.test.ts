@@ -51,7 +51,7 @@ const openStream = Effect.fnUntraced(function* (
   return { rest: read(() => false) }
 })
 
-/** Whether a new connection is refused. */
+/** True if a new connection is refused. */
 const isClosed = (url: string) =>
   Effect.promise(() =>
     fetch(`${url}/healthz`, { headers: { connection: "close" } }).then(

@@ -45,7 +45,7 @@ const untilStopping = (service: ServiceProcess) =>
     })
   )
 
-/** Whether a new connection is refused. */
+/** True if a new connection is refused. */
 const isClosed = (url: string) =>
   Effect.callback<boolean>((resume) => {
     const socket = connect({ port: Number(new URL(url).port), host: "127.0.0.1" })

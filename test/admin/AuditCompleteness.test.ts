@@ -32,7 +32,7 @@ const someTenant = Effect.fnUntraced(function* (client: Client) {
 })
 type Tenant = Effect.Success<ReturnType<typeof someTenant>>
 
-/** What another client needs. */
+/** The services that a second client needs. */
 type Asking = Effect.Services<ReturnType<typeof clientWith>>
 
 type Request = (
@@ -44,7 +44,7 @@ type Request = (
 interface Walk {
   readonly endpoint: string
   readonly actions: ReadonlyArray<AuditAction>
-  /** What must have been done before. */
+  /** A request that must have been made before. */
   readonly first?: Request
   readonly change: Request
   /** The same endpoint where there is nothing to change; without it, `change` once more. */

@@ -22,7 +22,7 @@ const fileWith = Effect.fnUntraced(function* (text: string) {
   return path
 })
 
-/** As `parley key generate` prints one. */
+/** A valid key, in the form in which `parley key generate` prints one. */
 const goodKey = "parley_0lQHCkMp8VUdasgeHnXb5pzBLRNPiFY940opo2M"
 /** The same with another last character. */
 const wrongKey = `${goodKey.slice(0, -1)}N`

@@ -122,7 +122,7 @@ layer(AdminServer.layer, { excludeTestServices: true })(
   }
 )
 
-/** What a failover to a standby does to the sessions of the service. */
+/** Ends the service's sessions, as a failover to a standby does. */
 const failOver = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const rows = yield* sql<{ readonly name: string }>`SELECT current_database() AS name`

@@ -10,7 +10,7 @@ import { licensed } from "../plans/terms.ts"
 import { testConfig } from "../support/TestConfig.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
 
-/** What a start does about keys; with the key that it created, or null. */
+/** Runs the steps of a start that concern keys. Returns the key that it created, or null. */
 const startWith = (initApiKey: Redacted.Redacted | null) =>
   Effect.andThen(
     adoptGivenKey,

@@ -25,7 +25,7 @@ interface Recorded {
   readonly details: AuditDetails
 }
 
-/** What a start recorded, oldest first. */
+/** Runs the starts and returns the entries that they recorded, oldest first. */
 const recorded = Effect.fnUntraced(function* <A, E, R>(starts: Effect.Effect<A, E, R>) {
   const audit = yield* Audit
   const list = Effect.map(audit.list({}), ({ data }) => data.toReversed())
@@ -39,7 +39,7 @@ const recorded = Effect.fnUntraced(function* <A, E, R>(starts: Effect.Effect<A, 
 /** A start that records one change sends fewer statements. */
 const statementsMax = 15
 
-/** As before the very first start. */
+/** Restores the state before the very first start. */
 const nothingKnown = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`TRUNCATE audit_installation`)
 
 const secret = (text: string) => ({ models: { openaiApiKey: Redacted.make(text) } })

@@ -21,7 +21,7 @@ interface Behaviour {
   /** From where it connects to the service. */
   readonly from: string
   readonly headers: Readonly<Record<string, string>>
-  /** Whether it waits for the whole answer. */
+  /** True if the proxy waits for the whole answer. */
   readonly holds: boolean
 }
 

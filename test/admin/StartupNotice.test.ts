@@ -18,7 +18,7 @@ const startup: Startup = {
   setUpUrl: null
 }
 
-/** What a shell makes of the command that is shown, with curl only saying what it was given. */
+/** The output of a shell that runs the command that is shown; curl prints only its arguments. */
 const pasted = (notice: string, env: Record<string, string> = {}): string => {
   const begin = notice.indexOf("  curl ")
   const command = notice.slice(begin, notice.indexOf("\n\n", begin))

@@ -3,7 +3,8 @@ import type { Readable, Writable } from "node:stream"
 import { Option, Schema } from "effect"
 
 /**
- * What an agent says in the Agent Client Protocol: an answer by its id, or a piece of what the model writes.
+ * A message of an agent in the Agent Client Protocol: an answer by its id, or a piece of what the model
+ * writes.
  */
 const Message = Schema.fromJsonString(
   Schema.Struct({

@@ -10,7 +10,7 @@ import { type Agent, programOf, recipeOf, type Run } from "./Agents.ts"
 /** A port that nothing listens on: what an agent asks of other machines is refused at once. */
 const closedProxy = "http://127.0.0.1:9"
 
-/** How a run of an agent ended. */
+/** The end of an agent's run. */
 export interface Outcome {
   readonly code: number | null
   readonly out: string
@@ -28,7 +28,7 @@ export interface PreparedAgent {
 }
 
 const scratch = Effect.acquireRelease(
-  // What agents say of paths is compared, and some of them resolve links first.
+  // Some agents resolve links before they name a path, and the tests compare paths.
   Effect.sync(() => realpathSync(mkdtempSync(join(tmpdir(), "parley-agent-")))),
   (directory) => Effect.sync(() => removeDirectory(directory))
 )

@@ -5,12 +5,12 @@ import { fileURLToPath } from "node:url"
 
 const root = new URL("../../", import.meta.url)
 
-/** Where `npm run test:agents` installs them. */
+/** The directory in which `npm run test:agents` installs the agents. */
 const packages = new URL("node_modules/", import.meta.url)
 
 /**
- * What a line of a recipe does: it writes a file, goes on with that session, shows the model a picture, or
- * waits for an editor that goes on with the session by the Agent Client Protocol.
+ * The effect of a line of a recipe: it writes a file, resumes that session, shows the model a picture, or
+ * waits for an editor that resumes the session by the Agent Client Protocol.
  */
 export type Run = "write" | "resume" | "picture" | "acp"
 
@@ -22,15 +22,15 @@ export interface Agent {
   readonly program: string
   /** The path, below the home directory, of the file that the block of this language goes to. */
   readonly files: Readonly<Record<string, string>>
-  /** What the lines of its recipe that have a prompt do, in their order. */
+  /** The effects of those lines of the recipe that have a prompt, in their order. */
   readonly runs: ReadonlyArray<Run>
   /** The directory, below the home directory, that has an entry for each session, by its id. */
   readonly sessions?: string
-  /** Whether it has a tool that shows the model a picture. */
+  /** True if the agent has a tool that shows the model a picture. */
   readonly hasPictureTool: boolean
   /**
-   * What is written in the place of a text of its files, because its sandbox doesn't start everywhere where
-   * tests run.
+   * A text of the recipe's files and its replacement, because the agent's sandbox doesn't start in every
+   * environment of the tests.
    */
   readonly replaced?: readonly [string, string]
 }
@@ -101,7 +101,7 @@ export const skipReason = (agent: Agent): string | null => {
   return null
 }
 
-/** How docs/agents.md says an agent is set up and run. */
+/** The setup and the commands of an agent, from docs/agents.md. */
 export interface Recipe {
   /** The files to write: their paths below the home directory, and their texts. */
   readonly files: ReadonlyArray<{ readonly path: string; readonly text: string }>

@@ -28,7 +28,7 @@ const Message = Schema.Struct({
 })
 type Message = typeof Message.Type
 
-/** What a schema of a parameter is read for. */
+/** The part of a parameter's schema that this model reads. */
 interface Parameter {
   readonly type?: unknown
   readonly enum?: ReadonlyArray<unknown>
@@ -76,14 +76,14 @@ export const imagesIn = (messages: ReadonlyArray<Message>): ReadonlyArray<string
     partsOf(message).flatMap((part) => ("image_url" in part && part.image_url ? [part.image_url.url] : []))
   )
 
-/** What every file holds that this model writes. */
+/** The content of every file that this model writes. */
 export const written = "Written by a tool.\n"
 
-/** What the model says once it has seen that a file was written. */
+/** The model's answer to the result of a call that wrote a file. */
 export const wrote = (path: string): string => `I wrote ${path}.`
-/** What the model says where it finds the call that wrote a file, and its result, in the history. */
+/** The model's answer if the history has the call that wrote a file, and its result. */
 export const recalled = (path: string): string => `I remember that I wrote ${path}.`
-/** What the model says where it is shown a picture. */
+/** The model's answer to a picture. */
 export const saw = "I see a picture."
 
 interface Task {
@@ -101,7 +101,7 @@ const taskIn = (messages: ReadonlyArray<Message>): Task | null => {
   return verb === undefined ? null : { verb, path, index }
 }
 
-// What parameters of tools mean, by the names that agents give them.
+// The meanings of a tool's parameters are recognized by the names that agents give them.
 const pathName = /^(path|file_?path|absolute_path)$/i
 const contentName = /^(content|new_text)$/
 const commandName = /^(command|cmd)$/
@@ -135,7 +135,7 @@ const argumentsFor = (schema: Parameter, task: Task): Readonly<Record<string, un
     })
   )
 
-/** What the model answers: a text, or a call of a tool. */
+/** An answer of the model: a text, or a call of a tool. */
 type Answer = { readonly text: string } | { readonly tool: string; readonly arguments: string }
 
 const hasWritten = (messages: ReadonlyArray<Message>, path: string): boolean => {
@@ -198,7 +198,7 @@ const streamOf = (model: string, answer: Answer, id: string): string => {
 export interface CodingModel {
   /** Its base URL. */
   readonly url: string
-  /** What it was sent so far. */
+  /** The requests so far. */
   readonly requests: ReadonlyArray<ChatRequest>
 }
 

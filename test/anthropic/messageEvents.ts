@@ -34,7 +34,7 @@ const withDelta = (
   return assert.fail(`a ${delta.type} in a ${block.type} block`)
 }
 
-/** What the events of a whole stream add up to, having checked their grammar. */
+/** The message that the events of a whole stream add up to. Checks their grammar. */
 export const foldMessage = (
   events: ReadonlyArray<MessageEvent>
 ): { readonly message: Message; readonly isWhole: boolean } => {

@@ -75,7 +75,7 @@ export const script = (...streams: ReadonlyArray<ReturnType<typeof says>>) =>
     ])
   )
 
-/** What the model was asked last. */
+/** The last request to the model. */
 export const asked = Effect.map(
   Effect.flatMap(ScriptedModel, (model) => model.asked),
   (all) => all.at(-1)!.request

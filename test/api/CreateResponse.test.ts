@@ -4,7 +4,7 @@ import { CreateResponse } from "../../src/api/CreateResponse.ts"
 import { fieldProblem } from "../../src/api/FieldProblem.ts"
 
 const decode = Schema.decodeUnknownEffect(CreateResponse)
-/** As the endpoint decodes a body. */
+/** Decodes a body as the endpoint does. */
 const decodeJson = Schema.decodeUnknownEffect(Schema.toCodecJson(CreateResponse))
 const problemOf = (body: unknown) => decode(body).pipe(Effect.flip, Effect.map(fieldProblem))
 

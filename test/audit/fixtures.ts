@@ -56,17 +56,17 @@ type Services =
 export interface Change {
   readonly title: string
   readonly actions: ReadonlyArray<AuditAction>
-  /** What must have been done before. */
+  /** An action that must have been done before. */
   readonly first?: (tenant: Tenant) => Effect.Effect<unknown, unknown, Services>
   readonly run: (tenant: Tenant) => Effect.Effect<unknown, unknown, Services>
-  /** Whether doing it again changes something again, such as creating another key. */
+  /** True if a repetition changes something again, such as creating another key. */
   readonly repeats?: boolean
 }
 
 const addMember = ({ project, user }: Tenant, role: "owner" | "member") =>
   Effect.flatMap(Projects, (projects) => projects.addMember(project.id, user.email, role))
 
-/** What an owner of the tenant's project does with it. */
+/** Runs an action on the tenant's project as an owner of it. */
 const asOwner = <A, E>(
   { project, user }: Tenant,
   change: (
@@ -288,7 +288,7 @@ export const changes: ReadonlyArray<Change> = [
     first: (tenant) =>
       Effect.andThen(
         addFile(tenant),
-        // As if its text could not be read.
+        // Marks the file as one whose text could not be read.
         Effect.flatMap(
           SqlClient.SqlClient,
           (sql) => sql`UPDATE project_files SET status = 'error' WHERE file_id = ${tenant.file}::uuid`

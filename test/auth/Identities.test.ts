@@ -550,7 +550,7 @@ layer(identitiesLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)), { e
           for (let round = 0; round < 10; round++) {
             const identity = somebody()
             const { person } = yield* signIn(identity)
-            // By its address, it would be another user.
+            // The address alone would name another user.
             const changed = { ...identity, email: `changed.${identity.email}` }
             const results = yield* Effect.all(
               Arr.makeBy(6, (index) => {

@@ -8,7 +8,7 @@ import { Onboarding } from "../../src/auth/Onboarding.ts"
 import { SqlFaults, TestDatabase } from "../support/TestDatabase.ts"
 import { authLayer } from "./AccountsFixture.ts"
 
-/** As many processes as there are statements in the way of each other. */
+/** One process for each of the statements that can block each other. */
 const processes = 8
 
 const anotherProcess = Effect.map(

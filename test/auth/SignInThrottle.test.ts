@@ -42,7 +42,7 @@ const fail = (email: string, client: typeof home, times: number) =>
 const tagOf = <A, E extends { readonly _tag: string }, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.match(effect, { onFailure: ({ _tag }) => _tag as string, onSuccess: () => "signed in" })
 
-/** As if so many seconds had passed since all failures. */
+/** Moves all failures back in time by so many seconds. */
 const passed = (seconds: number) =>
   Effect.flatMap(
     SqlClient.SqlClient,

@@ -31,7 +31,10 @@ export const newSettings = (
   backup: Partial<Settings["backup"]> = {}
 ) => Effect.map(scratch, (dataDir) => testConfig({ dataDir, files, backup }))
 
-/** What works on an installation: its settings, and its database as another process has it. */
+/**
+ * The services that work on an installation, with its settings and its database at the address that other
+ * processes use.
+ */
 export const installation = (settings: Settings, address: DatabaseAddress) =>
   Layer.mergeAll(
     Layer.succeed(AppConfig, settings),
