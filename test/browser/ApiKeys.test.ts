@@ -19,8 +19,8 @@ const limitsOf = async (page: Page, name: string): Promise<string> => {
 const requestsMax = 10
 
 /**
- * What the page shows of a new key before its limit is reached and afterwards, and the refusal that a program
- * gets.
+ * The text of the page about a new key before and after its limit is reached, and the refusal of a
+ * program's request.
  */
 const reach = Effect.fnUntraced(function* (fields: KeyFields) {
   const { url } = yield* ServedApp

@@ -10,7 +10,7 @@ const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 
 const axeSource = readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")
 
-/** What axe finds on the page as it is now, one line for each element. */
+/** The problems that axe finds on the page in its present state, one line for each element. */
 export const accessibilityProblems = async (page: Page): Promise<ReadonlyArray<string>> => {
   // Not as a script element, which the page's policy refuses.
   if (!(await page.evaluate<boolean>("'axe' in window"))) await page.evaluate(await axeSource)

@@ -44,7 +44,7 @@ const converse = async (page: Page, question: string, answer: string) => {
 
 const shownText = (page: Page) => page.locator("main").innerText()
 
-/** What the model was told in its last request. */
+/** The messages of the last request to the model. */
 const lastPrompt = () => JSON.stringify(model.requests.at(-1)?.body["messages"])
 
 /** The first POST never arrives. The promise resolves when it was sent. */
@@ -192,7 +192,7 @@ browserTests(
           await send(other, "Which one?")
           await other.getByRole("alert").getByText("has gone on since").waitFor()
           await answered(other, "Second.")
-          // What was typed is kept, and is now a message of its own.
+          // The typed text is kept, and becomes a message of its own.
           assert.strictEqual(await other.getByLabel("Message").inputValue(), "Which one?")
           await button(other, "Send").click()
           await answered(other, "Third.")

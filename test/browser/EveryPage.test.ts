@@ -33,7 +33,7 @@ const placingMillisMax = 2_000
 const lookAt = async (page: Page, name: string, { colorScheme, width }: (typeof looks)[number]) => {
   await page.setViewportSize({ width, height })
   await page.emulateMedia({ colorScheme })
-  // What is open over the page takes its new place a moment later.
+  // An overlay takes its new place a moment after the resize.
   for (let waited = 0; waited < placingMillisMax && (await overflowOf(page)) > 0; waited += placingMillis) {
     await page.waitForTimeout(placingMillis)
   }
@@ -46,7 +46,7 @@ const lookAt = async (page: Page, name: string, { colorScheme, width }: (typeof 
   return found.map((problem) => `${name}, ${width} pixels, ${colorScheme}: ${problem}`)
 }
 
-/** What is wrong with the page as it is: in light on a wide screen, and in dark on a narrow one. */
+/** The problems of the page in its present state: in light on a wide screen, and in dark on a narrow one. */
 const problemsOf = async (page: Page, name: string): Promise<ReadonlyArray<string>> => [
   ...(await lookAt(page, name, looks[0])),
   ...(await lookAt(page, name, looks[1]))

@@ -29,9 +29,9 @@ export class Hostile extends Context.Service<
   Hostile,
   {
     readonly port: number
-    /** What pages of the service asked for here; must stay empty. */
+    /** The requests that pages of the service sent here; must stay empty. */
     readonly requests: ReadonlyArray<string>
-    /** Whether the next answers of the model are errors. */
+    /** Turns the model's next answers into errors, or back. */
     readonly refuse: (isRefused: boolean) => void
   }
 >()("parley/test/Hostile") {

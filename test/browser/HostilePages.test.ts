@@ -25,7 +25,7 @@ const service = Layer.unwrap(
 )
 const environment = Layer.merge(Chromium.layer, service).pipe(Layer.provideMerge(Hostile.layer))
 
-/** What the requests of a hostile page could have changed. */
+/** The numbers of rows that requests of a hostile page could have changed. */
 const stored = Effect.flatMap(
   SqlClient.SqlClient,
   (sql) => sql`SELECT (SELECT count(*) FROM sessions) AS sessions, (SELECT count(*) FROM api_keys) AS keys,

@@ -5,19 +5,19 @@ export type PageName = keyof typeof pagePaths
 
 type Step = (page: Page) => Promise<unknown>
 
-/** What a page shows, and what opens over it or in it. */
+/** A page with its content, and with everything that opens over it or in it. */
 export interface PageCase {
   /** With its search; without it, the page's path. */
   readonly path?: string
   /** A text that is there once the content is. */
   readonly content: string
-  /** What opens more, by its name; each begins with the page as it is. */
+  /** Steps that open more, by name; each step begins with the page in its first state. */
   readonly opens?: Readonly<Record<string, Step>>
   /** A text that is there where the page has nothing to show. */
   readonly empty?: string
   /** Undefined: as with content. */
   readonly emptyPath?: string
-  /** Whether it asks the service for its content, and says so where that fails. */
+  /** True if the page requests its content from the service, and shows a failure of that. */
   readonly isLoaded: boolean
 }
 

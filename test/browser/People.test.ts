@@ -37,7 +37,7 @@ const accept = async (page: Page, email: string) => {
   await title(page, "Home").waitFor()
 }
 
-/** Whether a page that is asked for by its address is shown. */
+/** True if a page that is opened by its address is shown. */
 const isShown = async (page: Page, path: string): Promise<boolean> => {
   await page.goto(path)
   await page.getByRole("heading", { level: 1 }).waitFor()

@@ -9,7 +9,7 @@ import { saveScreenshot } from "./Checks.ts"
 import { join, owner } from "./People.ts"
 import { browse, type VisitOptions } from "./Visit.ts"
 
-/** What the owner used on each of the last days but today: the same numbers at every run. */
+/** Records usage of the owner on each of the last days before today: the same numbers at every run. */
 const useTokens = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql`

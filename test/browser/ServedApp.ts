@@ -22,7 +22,7 @@ export class ServedApp extends Context.Service<
   {
     /** Without a slash at the end. */
     readonly url: string
-    /** What the first start printed, such as the first key. */
+    /** The output of the first start, such as the first key. */
     readonly output: ServiceProcess["output"]
     /** Kills the service, as a power cut would. */
     readonly kill: Effect.Effect<void>

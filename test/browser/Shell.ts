@@ -9,7 +9,7 @@ const hasCurl = run("curl", ["--version"]).then(
   () => false
 )
 
-/** As a machine without curl would send it. */
+/** Sends the request of a snippet without curl. */
 const fetched = async (setting: string, snippet: string): Promise<string> => {
   const key = /='([^']*)'/.exec(setting)?.[1] ?? ""
   const url = /https?:\S+/.exec(snippet)?.[0] ?? ""

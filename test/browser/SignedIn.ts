@@ -23,7 +23,7 @@ export const someUser = Effect.fnUntraced(function* (email: string, organization
   return yield* accounts.createUser(email, organization, role)
 })
 
-/** What the browser of a new user has stored after a sign-in, for `storageState` of a visit. */
+/** The state that a new user's browser stores after a sign-in, for `storageState` of a visit. */
 export const signedIn = (email: string, organization: string, role: Role) =>
   Effect.gen(function* () {
     const { hostname } = new URL((yield* ServedApp).url)

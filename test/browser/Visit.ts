@@ -13,7 +13,7 @@ export interface VisitOptions {
    * Console errors that the test provokes, such as the one that Chromium writes for a response of status 401.
    */
   readonly expected?: ReadonlyArray<RegExp>
-  /** What was saved of an earlier visit by `page.context().storageState()`, such as its session. */
+  /** The state that `page.context().storageState()` saved in an earlier visit, such as its session. */
   readonly storageState?: Exclude<BrowserContextOptions["storageState"], string>
 }
 
@@ -22,8 +22,8 @@ const actionMillisMax = 10_000
 const shownCharactersMax = 2_000
 
 /**
- * What no page may do: errors in its console or of its scripts, refused content, and requests to another
- * origin.
+ * Collects the events that no page may cause: errors in its console or of its scripts, refused content, and
+ * requests to another origin.
  */
 const watch = (context: BrowserContext, origin: string, expected: ReadonlyArray<RegExp>) => {
   const faults: Array<string> = []

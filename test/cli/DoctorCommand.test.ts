@@ -17,7 +17,7 @@ const Examination = Schema.fromJsonString(
 /** Nothing listens on the discard port of this machine. */
 const away = { PARLEY_URL: "http://127.0.0.1:9", PARLEY_ADMIN_KEY: "parley_admin_key_that_no_server_knows" }
 
-/** What the doctor says where no server runs, a line for each check. */
+/** The output of the doctor without a running server, a line for each check. */
 const examination = Effect.fnUntraced(function* (env: Record<string, string>) {
   const fs = yield* FileSystem.FileSystem
   const PARLEY_DATA_DIR = yield* fs.makeTempDirectoryScoped({ prefix: "parley-doctor-" })

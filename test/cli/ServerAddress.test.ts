@@ -174,7 +174,7 @@ const serving = (dataDir: string, name: string) =>
     )
   )
 
-/** What is logged. */
+/** A logger and the lines that it receives. */
 const recordedLines = () => {
   const lines: Array<string> = []
   const logger = Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))])
@@ -196,7 +196,7 @@ layer(Layer.merge(NodeServices.layer, NodeCrypto.layer), { excludeTestServices: 
       Effect.gen(function* () {
         const dataDir = join(yield* directory, "data")
         const socket = yield* socketIn(dataDir)
-        // As an earlier service may have left it.
+        // An earlier service may have left the directory with other permissions.
         mkdirSync(dirname(socket), { recursive: true, mode: 0o755 })
         yield* Effect.scoped(
           Effect.gen(function* () {

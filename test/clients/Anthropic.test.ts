@@ -121,7 +121,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("@anthropic-ai/sdk", (it) 
       for (const city of ["Bonn", "Berlin"]) {
         const message = yield* Effect.promise(turn)
         assert.strictEqual(message.stop_reason, "tool_use")
-        // What is signed of the call stands behind it.
+        // The signature of a call is a block of its own behind the call.
         const [thought, said, use, signed] = message.content
         assert(thought?.type === "thinking" && said?.type === "text" && use?.type === "tool_use")
         assert.strictEqual(signed?.type, "redacted_thinking")

@@ -35,7 +35,7 @@ const weatherScript = Effect.gen(function* () {
   )
 })
 
-/** What the model of the last call was told by the client's function. */
+/** The result of the client's function, as the model's last call received it. */
 const lastResult = Effect.gen(function* () {
   const model = yield* ScriptedModel
   const { messages } = (yield* model.asked).at(-1)!.request
@@ -76,7 +76,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("openai.chat.completions",
           response_format: {
             type: "json_schema",
             json_schema: { name: "place", schema: parameters, strict: true },
-            // What its helpers for schemas add.
+            // The SDK's helpers for schemas add these fields.
             $brand: "auto-parseable-response-format",
             $parseRaw: (raw: string): unknown => JSON.parse(raw)
           }

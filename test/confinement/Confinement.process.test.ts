@@ -49,7 +49,10 @@ const dataDirectory = Effect.acquireRelease(
   (path) => Effect.sync(() => removeDirectory(path))
 )
 
-/** What a hostile reader can do behind these words, with a server that listens and its parent to signal. */
+/**
+ * The escapes that a hostile reader manages behind these words, given a listening server and a parent that
+ * it could signal.
+ */
 const escapesBehind = Effect.fnUntraced(function* (words: ReadonlyArray<string>, directory: string) {
   const port = yield* serveOnLoopback(createServer())
   const program = hostileProgram()
@@ -162,7 +165,7 @@ describe.skipIf(process.platform !== "linux")("a confined reader", () => {
         // A shell stands for the service: it starts the reader and waits for it.
         const service = spawn("/bin/sh", ["-c", '"$@"; true', "sh", file, ...args], { stdio: "ignore" })
         const readers = commandsWith(word)
-        // What confines the reader has done its part once the reader itself runs.
+        // The confinement is complete once the reader itself runs.
         yield* until(
           Effect.map(readers, (found) => found.some(({ command }) => command.startsWith(process.execPath)))
         )
