@@ -12,7 +12,7 @@ import { TestApp } from "../support/TestApp.ts"
 import { until, untilValue } from "../support/until.ts"
 import { call, errorOf, eventsOf, responseOf } from "../support/Wire.ts"
 
-/** What an answer of the scripted models costs. */
+/** The tokens that an answer of the scripted models uses. */
 const cost = scriptedUsage.inputTokens + scriptedUsage.outputTokens
 /** The estimate for this is above what the scripted models say that it cost. */
 const input = "How many tokens are there in this question, roughly speaking?"
@@ -40,7 +40,7 @@ const allowance = Effect.gen(function* () {
   return yield* (yield* Usage).allowanceOf(alice.id)
 })
 
-/** What was spent, once everything has come back and so many responses are recorded. */
+/** The tokens used, once all reservations are released and so many responses are recorded. */
 const settled = (records: number) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -410,7 +410,7 @@ layer(TestApp.layer({ usage: { waitSeconds: 0 } }), { excludeTestServices: true 
         })
         const first = yield* round
         assert.isAbove(first.ok, 0)
-        // What was held and not spent is there for the next ones, until all is spent.
+        // Tokens that were reserved and not used are available to later requests, until all are used.
         let last = first
         while (last.ok > 0) last = yield* round
         assert.isAtLeast(last.used, limit)

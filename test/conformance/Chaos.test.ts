@@ -136,7 +136,7 @@ const leave = Effect.fnUntraced(function* (body: object) {
 
 const codes = ["generation_failed", "model_overloaded"]
 
-/** What a client saw, having checked that it is whole. */
+/** The outcome that a client sees. Checks that the reply is whole. */
 const outcomeOf = (reply: Reply): "completed" | "refused" | "broken" => {
   if (reply.status !== 200) {
     assert.include(codes, errorOf(reply, 500).code)
@@ -220,7 +220,7 @@ layer(app, { excludeTestServices: true })("providers that fail at random", (it) 
       assert.isAbove(seen("completed"), requests / 3)
       assert.isAbove(seen("broken") + seen("refused"), 0)
       const counts = yield* settled(requests + conversationCount)
-      // Of those who left some had the whole answer before anybody saw that they were gone.
+      // Some clients that left had the whole answer before the service noticed.
       const completed = (counts.get("completed") ?? 0) - conversationCount
       assert.isAtLeast(completed, seen("completed"))
       assert.isAtMost(completed, seen("completed") + seen("left"))

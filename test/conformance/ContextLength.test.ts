@@ -8,7 +8,7 @@ import { TestApp } from "../support/TestApp.ts"
 import { textSamples } from "../support/TextSamples.ts"
 import { call, errorOf, eventsOf, responseOf } from "../support/Wire.ts"
 
-/** What a server does with a prompt that it finds too long. */
+/** The answer of a server to a prompt that it finds too long. */
 const tooLong = (contextTokens?: number) =>
   Stream.fail(
     new ModelFailure({

@@ -34,7 +34,7 @@ const formOf = (parts: ReadonlyArray<Part>): string =>
     )
     .join("") + `--${boundary}--\r\n`
 
-/** What was sent as it is: `fetch` gets the body as text. */
+/** Posts a body unchanged, because `fetch` gets it as text. */
 const post = Effect.fnUntraced(function* (
   body: string,
   options: { readonly user?: TestUser; readonly headers?: Record<string, string> } = {}

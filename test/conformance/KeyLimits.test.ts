@@ -9,7 +9,7 @@ import { TestApp } from "../support/TestApp.ts"
 import { until } from "../support/until.ts"
 import { call, errorOf, responseOf } from "../support/Wire.ts"
 
-/** What an answer of the scripted models costs, and a question whose estimate is above that. */
+/** The tokens that an answer of the scripted models uses, and a question whose estimate is higher. */
 const cost = scriptedUsage.inputTokens + scriptedUsage.outputTokens
 const input = "How many tokens are there in this question, roughly speaking?"
 
@@ -131,7 +131,7 @@ layer(TestApp.layer({ usage: { waitSeconds: 0 } }), { excludeTestServices: true 
         yield* (yield* ScriptedModel).next(says("Hello"))
         responseOf(yield* post(key.text))
         assert.strictEqual((yield* files(key.text)).status, 200)
-        // What is refused later counts, too.
+        // A request with an invalid body counts, too.
         errorOf(yield* post(key.text, { input: "" }), 400)
         const before = yield* askedTimes
         for (const reply of [

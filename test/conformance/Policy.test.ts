@@ -61,7 +61,7 @@ const post = Effect.fnUntraced(function* (body: object = {}, user?: TestUser) {
   })
 })
 
-/** What both deliveries are refused with: the same, and before any stream. */
+/** The error of a refused request. Checks that both deliveries have the same error, before any stream. */
 const denied = Effect.fnUntraced(function* (body: object = {}) {
   const error = errorOf(yield* post(body), 403)
   assert.deepStrictEqual(errorOf(yield* post({ ...body, stream: true }), 403), error)
@@ -194,7 +194,7 @@ layer(planned, { excludeTestServices: true })("plans", (it) => {
         ]
       }
       assert.deepInclude(yield* denied(reference), { code: "plan_forbids", param: "input[0].id" })
-      // What a request refers to is looked up first.
+      // The items that a request refers to are looked up before the plan is checked.
       const missing = { input: [...reference.input, { type: "item_reference", id: randomUUID() }] }
       assert.strictEqual(errorOf(yield* post(missing), 400).param, "input[2].id")
       yield* givePlan("projects")

@@ -12,7 +12,7 @@ import { call, errorOf, eventsOf, type Reply, responseOf } from "../support/Wire
 /** A key as `parley key generate` makes it; it opens nothing but the databases of these tests. */
 const key = "parley_0lQHCkMp8VUdasgeHnXb5pzBLRNPiFY940opo2M"
 
-/** What an answer of the mock server costs, as it says itself. */
+/** The tokens that an answer of the mock server uses, by its own count. */
 const cost = 18
 /** Estimated at more than the eleven tokens that the mock server says. */
 const input = "How many tokens are there in this question, roughly speaking?"
@@ -68,7 +68,7 @@ const startProcesses = Effect.fnUntraced(function* (
 const post = (address: string, body: object) =>
   call(`${address}/v1/responses`, { key, body: { input, max_output_tokens: outputTokensMax, ...body } })
 
-/** Whether it was answered, having checked that it was either that or refused as it should be. */
+/** True if the request was answered. Checks the refusal otherwise. */
 const isAnswered = (reply: Reply, limit: number): boolean => {
   if (reply.status !== 200) {
     const number = (name: string) => Number(reply.headers.get(name))
@@ -98,7 +98,7 @@ const Books = Schema.Struct({
   turns: Schema.Int
 })
 
-/** What the counters say, and what they should. */
+/** The values of the counters, and the values that the records add up to. */
 const books = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql`
@@ -143,7 +143,7 @@ layer(processLayer(), { excludeTestServices: true })("three processes on one dat
         const many = Array.from({ length: 200 }, (_, n) => n)
         let answered = (yield* Effect.forEach(many, ask, { concurrency: 50 })).filter(Boolean).length
         assert.isAbove(answered, 0)
-        // What was held and not spent is there for whoever comes next, to the last token.
+        // Tokens that were reserved and not used are available to the next request, to the last token.
         for (let n = 0; (yield* settledBooks).used < limit; n++) {
           assert.isTrue(yield* ask(n), "somebody with a little left still uses it")
           answered++

@@ -28,7 +28,10 @@ const ask = Effect.fnUntraced(function* ({ key }: TestUser, project_id: string, 
   return yield* call(`${url}/v1/responses`, { key, body: { input: "Hi", project_id, stream } })
 })
 
-/** What a user gets who asks: the same in both deliveries, and an error before any stream and any model. */
+/**
+ * The outcome of a user's request: the same in both deliveries, and an error before any stream and any
+ * model.
+ */
 const outcome = Effect.fnUntraced(function* (user: TestUser, projectId: string) {
   const json = yield* ask(user, projectId)
   if (json.status === 200) {
@@ -50,7 +53,7 @@ const answered = Effect.fnUntraced(function* (user: TestUser, projectId: string)
 const refused = "403 permission_error not_project_member"
 const unknown = "404 not_found_error project_not_found"
 
-/** What the search tells a member. */
+/** The names of the files that the search finds for a member, or the reason why it finds none. */
 const found = Effect.fnUntraced(function* ({ id }: TestUser, projectId: ProjectId, text: string) {
   const policy = yield* Policy
   const retrieval = yield* Retrieval

@@ -36,7 +36,7 @@ const post = Effect.fnUntraced(function* (path: string, body: object) {
   return yield* call(`${url}${path}`, { key: alice.key, body })
 })
 
-/** What the model was asked last. */
+/** The messages of the last request to the model. */
 const lastMessages = Effect.gen(function* () {
   const model = yield* ScriptedModel
   return (yield* model.asked).at(-1)!.request.messages
@@ -44,7 +44,7 @@ const lastMessages = Effect.gen(function* () {
 
 const dataOf = (all: ReadonlyArray<Reasoning> = []) => all.map((one) => one.opaque?.data)
 
-/** What a model said besides text, by its opaque values, in the order in which it goes back. */
+/** The opaque values of reasoning and calls, in the order in which they are sent back to the model. */
 const keptIn = (messages: ReadonlyArray<ModelMessage>) =>
   messages.flatMap((message) =>
     message.role === "assistant"

@@ -16,7 +16,7 @@ const fetching = (...urls: ReadonlyArray<string>): Stream.Stream<ModelPart> =>
     { type: "finish", reason: "tool_calls", usage: scriptedUsage }
   ])
 
-/** What became of a request whose model fetches these addresses. */
+/** The outcome of a request whose model fetches these addresses. */
 const fetched = (...urls: ReadonlyArray<string>) => fetchedFor(`Read ${urls.join(" and ")}`, ...urls)
 
 /** The same for a user who says this. */
@@ -86,7 +86,7 @@ layer(TestApp.layer({ tools: { egressAllow: [siteHost] } }), { excludeTestServic
           ["/page", "/named?x=1"]
         )
 
-        // What a page has named may be read in later turns as well, and by their user alone.
+        // An address that a page named may be read in later turns as well, by its user alone.
         const address = `${origin}/named?x=1`
         const later = {
           input: "And the other one again?",

@@ -64,7 +64,7 @@ describe("The coding of a file", () => {
     ["identity;q=0, gzip;q=0.001", "gzip"],
     ["deflate", "identity"],
     ["GZip;Q=1.000", "gzip"],
-    // What can't be read counts as absent.
+    // Malformed parts count as absent.
     ["br;q=2, gzip;q=x, ;;;, br gzip", "identity"]
   ]
   it.each(table)("the coding of a file for `%s` is %s", (header, chosen) => {

@@ -12,7 +12,7 @@ const installation = makeInstallation({})
 const email = "owner@example.com"
 const password = "a lighthouse keeper's umbrella"
 
-/** Of the owner, whom the link that the first start printed sets up. */
+/** Signs the owner in, whom the link that the first start printed sets up. */
 const signIn = Effect.fnUntraced(function* (address: string, out: string) {
   const token = /\S+\/link#(\S+)/.exec(out)?.[1]
   const headers = { origin: address }

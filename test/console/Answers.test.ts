@@ -51,7 +51,7 @@ const answerIn = (stream: string): string => {
 const ended = (user: SomeUser, id: string) =>
   until(Effect.map(user.get(id), ({ running }) => running === null))
 
-/** What the model was asked last. */
+/** The last request to the model. */
 const lastPrompt = Effect.gen(function* () {
   const model = yield* ScriptedModel
   return JSON.stringify((yield* model.asked).at(-1)!.request)

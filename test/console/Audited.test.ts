@@ -7,8 +7,8 @@ import { declared, isSafe, send, someone, someTenant } from "./ConsoleFixture.ts
 import { expectations } from "./endpoints.ts"
 
 /**
- * What is recorded of the sample request of each endpoint that isn't GET, when an owner of the installation
- * sends it.
+ * The actions recorded for the sample request of each endpoint that isn't GET, when an owner of the
+ * installation sends it.
  */
 const recorded: Readonly<Record<string, ReadonlyArray<AuditAction>>> = {
   "session.signOut": ["session.end"],
@@ -67,7 +67,7 @@ const unrecorded = new Set([
   "data.deleteConversation",
   "projects.search",
   "ownProjects.search",
-  // What users do with their own conversations and files isn't recorded.
+  // Changes of users to their own conversations and files aren't recorded.
   "conversations.create",
   "conversations.update",
   "conversations.delete",
@@ -86,7 +86,7 @@ const unrecorded = new Set([
  */
 const elsewhere = new Set(["session.signIn", "projects.reindex"])
 
-/** What a user does with the own session, keys, conversations, files and projects. */
+/** True for an endpoint of the user's own session, keys, conversations, files and projects. */
 const isOwn = (name: string): boolean => /^(session|me|own\w+|conversations|answers)\./.test(name)
 
 layer(TestApp.layer(), { excludeTestServices: true })("What is changed in the browser", (it) => {

@@ -45,7 +45,7 @@ export interface Target {
   readonly emptyOrganization: string
   readonly userId: string
   readonly email: string
-  /** Of the same organization, and not a member of the project. */
+  /** Another user of the same organization, who is no member of the project. */
   readonly colleague: string
   readonly keyId: string
   readonly sessionId: string
@@ -92,7 +92,7 @@ export const unknownTarget = (): Target => ({
 
 export interface SignedIn {
   readonly target: Target
-  /** What the browser sends with a request of its session. */
+  /** The headers that the browser sends with a request of its session. */
   readonly headers: Record<string, string>
   readonly secret: string
   readonly csrfToken: string
@@ -147,7 +147,10 @@ const uploaded = Effect.fnUntraced(function* (userId: UserId) {
   return (yield* (yield* FileStore).upload(userId, incoming)).id
 })
 
-/** What a user owns besides keys and sessions; the other user becomes a member of the project. */
+/**
+ * Creates everything that a user owns besides keys and sessions. The other user becomes a member of the
+ * project.
+ */
 const ownedBy = Effect.fnUntraced(function* (userId: UserId, otherEmail: string) {
   const projects = yield* Projects
   const { id: ownProjectId } = yield* projects.createOwn(userId, `project ${randomUUID()}`)
@@ -211,7 +214,7 @@ interface Refused {
   readonly actors: Map<Role, SignedIn>
 }
 
-/** By the service, because a worker runs many test files. */
+/** The key is the service, because a worker runs many test files. */
 const refusedOf = new WeakMap<TestApp["Service"], Refused>()
 
 /** One tenant for all requests that are refused: they change nothing. */
@@ -236,7 +239,7 @@ export const refusedActor = Effect.fnUntraced(function* (role: Role) {
   return actor
 })
 
-/** What a request holds besides its headers. */
+/** The parts of a request besides its headers. */
 export interface Sample {
   readonly params?: Record<string, string>
   readonly query?: Record<string, string>

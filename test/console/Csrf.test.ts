@@ -5,7 +5,7 @@ import { errorOf } from "../support/Wire.ts"
 import { declared, isSafe, refusedActor, refusedTenant, send, startSession } from "./ConsoleFixture.ts"
 import { expectations } from "./endpoints.ts"
 
-/** Those that need a session, and ending it. */
+/** The endpoints that need a session and change something, and the end of the session. */
 const changing = declared.filter(
   (endpoint) =>
     !isSafe(endpoint) &&

@@ -49,14 +49,14 @@ const arrived = Effect.fnUntraced(function* (person: Parameters<LocalProvider["a
 
 const follow = (jar: CookieJar, from: string, to: string) => Effect.promise(() => jar.followTo(from, to))
 
-/** Where the browser comes from the provider, before it goes there. */
+/** The state of a sign-in after the provider has sent the browser back, and before the browser follows. */
 const walked = Effect.fnUntraced(function* (person: Parameters<LocalProvider["authenticate"]>[0]) {
   const arrival = yield* arrived(person)
   const { jar, url } = arrival
   return { ...arrival, address: yield* follow(jar, `${url}${begin}`, `${url}${callback}`) }
 })
 
-/** Where the answer to a GET sends the browser. */
+/** The address to which the answer to a GET redirects the browser. */
 const locationOf = (jar: CookieJar, address: string, headers: Record<string, string> = {}) =>
   Effect.map(
     Effect.promise(() => jar.get(address, headers)),

@@ -222,7 +222,7 @@ const throughProxy = (
         )
         const signedIn = { ...headers, cookie: `${expected.name}=${cookie[expected.name]}` }
         assert.isTrue(yield* isValid(signedIn))
-        // What a sibling host, or an answer without TLS, could have set.
+        // A sibling host, or an answer without TLS, could have set this cookie.
         const planted = { ...headers, cookie: `parley_session=${cookie[expected.name]}` }
         assert.strictEqual(yield* isValid(planted), !expected.secure)
         assert.strictEqual(Object.keys(cleared)[0], expected.name)

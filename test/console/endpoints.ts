@@ -56,7 +56,8 @@ export const newKey = {
 }
 
 /**
- * What every endpoint of ConsoleApi must do, by its name. An endpoint that is missing here fails the tests.
+ * The required behavior of every endpoint of ConsoleApi, by its name. An endpoint that is missing here
+ * fails the tests.
  */
 export const expectations: Readonly<Record<string, Expected>> = {
   "session.state": { admitted: "anyone", sample: none },
