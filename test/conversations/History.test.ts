@@ -11,7 +11,7 @@ const Tokens = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 50 }))
 const TokensOfTurns = Schema.Array(Tokens).check(Schema.isMaxLength(8))
 const TokensMax = Schema.Int.check(Schema.isBetween({ minimum: -1, maximum: 200 }))
 
-/** How many turns, counted from the newest, have at most `tokensMax` tokens together. */
+/** The number of turns, counted from the newest, that have at most `tokensMax` tokens together. */
 const fitting = (tokens: ReadonlyArray<number>, tokensMax: number): number => {
   let sum = 0
   let count = 0

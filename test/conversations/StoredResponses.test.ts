@@ -171,7 +171,7 @@ layer(Layer.provideMerge(Layer.merge(conversationsWith(), StoredResponses.layer)
           const branch = { userId: user, source: state, conversationId }
           const turn = { ...content("elsewhere"), details }
           yield* conversations.commitBranch(branch, turn)
-          // As after a lost answer.
+          // A second commit follows when the answer to the first one was lost.
           yield* conversations.commitBranch(branch, turn)
 
           const after = yield* conversations.upTo(user, turn.responseId)

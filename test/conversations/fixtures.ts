@@ -81,7 +81,7 @@ export const addTurn = Effect.fnUntraced(function* (user: UserId, id: Conversati
   )
 })
 
-/** What a conversation's turns say, read from the tables. */
+/** The texts of a conversation's turns, read from the tables. */
 export const storedTurns = Effect.fnUntraced(function* (id: ConversationId) {
   const sql = yield* SqlClient.SqlClient
   return yield* sql<{ position: number; responseId: string; items: number }>`

@@ -24,11 +24,11 @@ const manifests: ReadonlyMap<string, Manifest> = new Map(
 const manifest = (file: string): Manifest => manifests.get(file)
 const container = () => manifest("deployment.yaml").spec.template.spec.containers[0]
 
-/** Where the types of a kind are, by the version of its interface. */
+/** The module with the types of a kind, by the version of its interface. */
 const moduleOf = ({ apiVersion, kind }: Manifest): string =>
   `kubernetes-models/${apiVersion.includes("/") ? apiVersion.replace(/^(policy|apps)\//, "$1/") : apiVersion}/${kind}`
 
-/** What the compiler says of the manifests as values of Kubernetes' own types, which know every field. */
+/** The compiler's errors about the manifests as values of Kubernetes' own types, which have every field. */
 const typeErrors = (values: Iterable<readonly [string, Manifest]>): string => {
   const place = mkdtempSync(join(tmpdir(), "parley-manifests-"))
   try {

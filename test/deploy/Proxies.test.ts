@@ -106,7 +106,7 @@ for (const name of proxyNames.filter((one) => !installedProxies.includes(one))) 
 layer(App, { excludeTestServices: true })("a reverse proxy with its example", (it) => {
   const each = it.effect.each(installedProxies.map((name) => ({ name })))
 
-  // Where none is installed, this is all there is: vitest refuses a file without a test.
+  // This test is the only one if no proxy is installed, because vitest refuses a file without a test.
   it.effect.skipIf(installedProxies.length === 0)("each reverse proxy has ports that no other has", () =>
     Effect.map(ReverseProxies, ({ ports }) => {
       const all = installedProxies.flatMap((name) => Object.values(ports(name)))

@@ -28,7 +28,7 @@ const slow = 240_000
 interface Exchange {
   readonly proxy: ProxyName
   readonly marker: string
-  /** What was wrong with the response, or null. */
+  /** The problem of the response, or null. */
   readonly fault: string | null
 }
 
@@ -37,7 +37,7 @@ interface Sent {
   readonly path: string
   readonly contentType?: string
   readonly body?: string
-  /** What a complete response holds. */
+  /** The text of a complete response. */
   readonly expected: string
 }
 

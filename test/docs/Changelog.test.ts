@@ -8,7 +8,7 @@ const read = (path: string): string => readFileSync(join(root, path), "utf8")
 
 const operatorSection = "What an operator must do"
 
-/** Of Keep a Changelog, in its order, and what comes before them here. */
+/** The sections of Keep a Changelog in its order, after the one that is our own. */
 const sections = [operatorSection, "Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"]
 
 /** The releases of the changelog, newest first, with the titles of their sections. */

@@ -10,7 +10,7 @@ import { Sandbox } from "./Sandbox.ts"
 import { isRun, lastBlock, parleyCalls } from "./Script.ts"
 import { usageFault } from "./Usage.ts"
 
-/** What the changelog says of a release stays as it was. */
+/** The changelog is left out, because its entries about older releases stay unchanged. */
 const current = pages().filter(({ path }) => path !== "CHANGELOG.md")
 
 const remedy = [

@@ -96,5 +96,5 @@ export const pages = (): ReadonlyArray<Page> => {
   return sorted.map((path) => pageOf(path, readFileSync(join(root, path), "utf8")))
 }
 
-/** Where a reader finds it. */
+/** The path and line of a place, for a message. */
 export const place = ({ path }: Page, { line }: { readonly line: number }): string => `${path}:${line}`

@@ -5,7 +5,7 @@ import { type Page, pageOf, pages, place, root } from "./Documents.ts"
 
 const isExternal = (target: string): boolean => /^[a-z][a-z+.-]*:/i.test(target)
 
-/** What is wrong with a link, or null. Nothing outside of the project is asked for. */
+/** The problem of a link, or null. Sends no request to another host. */
 const fault = (page: Page, target: string, all: ReadonlyArray<Page>): string | null => {
   if (isExternal(target)) return /^(https:\/\/[\w.-]+\.[a-z]+|mailto:)/.test(target) ? null : "use https"
   const [file = "", anchor] = target.split("#")

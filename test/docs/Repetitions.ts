@@ -50,7 +50,7 @@ const heads = (tokens: ReadonlyArray<Token>): ReadonlyArray<Place> => {
   })
 }
 
-/** What settings with values of the same kind have in common (docs/settings.md). */
+/** True for the sentence that settings with values of the same kind share (docs/settings.md). */
 const isValues = (text: string): boolean => text.startsWith("Allowed: ")
 
 /** Sentences of paragraphs and points. */
@@ -70,7 +70,7 @@ const again = (places: ReadonlyArray<Place>): ReadonlyArray<Place> => {
   return places.filter(({ text }) => seen.size === seen.add(text).size)
 }
 
-/** What stands in a page for the second time: headings, rows of tables, sentences. */
+/** The headings, rows of tables and sentences that a page has for the second time. */
 export const repetitionsIn = (source: string): ReadonlyArray<Place> => {
   const tokens = parser.parse(source, {})
   return [...heads(tokens), ...[headings, rows, sentences].flatMap((places) => again(places(tokens)))]

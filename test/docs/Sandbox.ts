@@ -14,9 +14,9 @@ import { scriptOf } from "./Script.ts"
 const node = process.execPath
 
 /**
- * What stands for the programs of the documentation: `npx parley` and `npm run license` are the real ones
- * without npm around them, `npm start` checks its settings, and other scripts must exist. A status of 400 or
- * more fails curl.
+ * The programs that replace those of the documentation: `npx parley` and `npm run license` are the real
+ * ones without npm around them, `npm start` checks its settings, and other scripts must exist. A status of
+ * 400 or more fails curl.
  */
 const programs = (isListed: string): Readonly<Record<string, string>> => ({
   npx: `[ "$1" = parley ] || { echo "npx: only parley" >&2; exit 1; }
@@ -42,7 +42,7 @@ const files: Readonly<Record<string, string | Buffer>> = {
   "handbook/travel.md": "# Travel\n\nA hotel may cost 190 euros per night.\n"
 }
 
-/** How a script ended. */
+/** The end of a script. */
 export interface Ended {
   readonly code: number | null
   readonly stdout: string

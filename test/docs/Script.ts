@@ -7,7 +7,7 @@ const mark = "\u001e"
 const assigned = (page: Page): ReadonlyArray<string> =>
   page.blocks.flatMap(({ before }) => [...before.matchAll(/^([A-Z][A-Z_]+)=/gm)].map(([, name = ""]) => name))
 
-/** Whether a test runs the block. */
+/** True if a test runs the block. */
 export const isRun = ({ language, notRun }: Block): boolean => language === "sh" && notRun === null
 
 /**

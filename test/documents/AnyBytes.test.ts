@@ -16,7 +16,7 @@ import { readHere, readThere } from "./Reading.ts"
 
 const limits = { textBytesMax: 5000, documentBytesMax: 1_000_000, pagesMax: 10 }
 
-/** What comes out is a text that keeps its promises, or a refusal in words of our own. */
+/** Checks that the outcome is a text within the promised bounds, or a refusal in words of our own. */
 const check = (bytes: Buffer, extension: string) =>
   readHere(bytes, extension, limits).pipe(
     Effect.match({

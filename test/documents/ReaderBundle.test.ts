@@ -4,8 +4,8 @@ import { assert, it } from "@effect/vitest"
 import { bundle } from "../support/ServiceProcess.ts"
 
 /**
- * Of all code that is loaded before a document is read; the readers of binary formats are loaded when they
- * are needed.
+ * Size of all code that is loaded before a document is read. The readers of binary formats are loaded on
+ * demand.
  */
 const codeBytesMax = 150_000
 

@@ -55,7 +55,7 @@ describe("a reader's process", () => {
   it.live("a reader process is killed when it takes too much memory, in V8's heap or beside it", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* reasonOf("buffers", { memoryBytes: 200 * mebibyte }), "too_large")
-      // Where the process may hold more than V8's heap, V8 itself gives up.
+      // V8 itself gives up if the process may use more memory than V8's heap.
       assert.strictEqual(yield* reasonOf("heap", { memoryBytes: 400 * mebibyte }), "too_large")
     })
   )

@@ -313,7 +313,7 @@ layer(erasureLayer, { excludeTestServices: true })("Deleting", (it) => {
       assert.notStrictEqual(again.id, organization.id)
       yield* letItSettle
       yield* erasure.sweep
-      // What was spent stays with the id of the organization, which names nobody.
+      // The usage stays with the id of the organization, which names nobody.
       assert.deepStrictEqual(yield* tablesWith(organization.id), ["audit_log", "usage_records"])
     })
   )

@@ -96,7 +96,7 @@ export const tablesWith = Effect.fnUntraced(function* (...texts: ReadonlyArray<s
   return found
 })
 
-/** As if the user had been deleted more than a day ago. */
+/** Moves the deletion of the user back by more than a day. */
 export const letItSettle = Effect.flatMap(
   SqlClient.SqlClient,
   (sql) => sql`UPDATE users SET deleted_at = deleted_at - interval '27 hours' WHERE deleted_at IS NOT NULL`

@@ -42,7 +42,7 @@ const runExample = Effect.fnUntraced(function* (name: string) {
   return stdout
 })
 
-/** What the model says to each request of an example; most ask twice. */
+/** The model's answers to the requests of each example; most examples send two. */
 const answers: Readonly<Record<string, ReadonlyArray<string>>> = {
   "ai-sdk.ts": ["Good morning."],
   "fetch.ts": ["Good morning."],

@@ -13,7 +13,7 @@ import { BlobFaults, contentOf, countsOf, filesWith, someUser, until, upload } f
 const statementsMax = 14
 const operationsMax = 5
 
-/** What must hold whatever failed: each listed file has its bytes, and the count is right. */
+/** Checks the invariants after any failure: each listed file has its bytes, and the count is right. */
 const assertWhole = Effect.fnUntraced(function* (user: UserId, name: string) {
   const store = yield* FileStore
   const { files } = yield* store.list(user, { limit: 100, order: "desc" })

@@ -52,7 +52,7 @@ const makeOld = Effect.fnUntraced(function* (directory: string) {
 
 const stop = (service: ServiceProcess) => Effect.andThen(service.signal("SIGTERM"), service.exit)
 
-/** How the process ended, or "ready" when it is up. */
+/** The outcome of the process's end, or "ready" when it is up. */
 const outcome = (service: ServiceProcess) =>
   Effect.raceFirst(
     service.exit,
@@ -62,7 +62,7 @@ const outcome = (service: ServiceProcess) =>
     )
   )
 
-/** How much of what a start stores is in the database. */
+/** The numbers of users, keys and audit entries, which a start stores. */
 const storedByStart = Effect.fnUntraced(function* (url: string) {
   const limits = { connectionsMax: 1, connectSeconds: 5, statementSeconds: 15 }
   const sql = yield* makeDatabaseClient({ url: Redacted.make(url) }, limits)
@@ -72,7 +72,7 @@ const storedByStart = Effect.fnUntraced(function* (url: string) {
   return counts
 }, Effect.provide(Reactivity.layer))
 
-/** What the command prints. */
+/** The standard output of a command. */
 const parley = (variables: Readonly<Record<string, string>>, args: ReadonlyArray<string>) =>
   Effect.promise(async () => {
     const env = { ...childEnvironment, ...variables }

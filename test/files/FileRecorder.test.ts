@@ -24,7 +24,7 @@ const person: Actor = {
   address: "192.0.2.1"
 }
 
-/** What the audit log has about the files of a user, oldest first. */
+/** The entries of the audit log about a user's files, oldest first. */
 const recordedOf = Effect.fnUntraced(function* (user: UserId) {
   const { data } = yield* (yield* Audit).list({ targetType: "file" })
   return data.filter(({ details }) => details["owner"] === user).toReversed()

@@ -56,7 +56,7 @@ const refused = Effect.fnUntraced(function* (settings: Settings, database: Datab
   return error.message
 })
 
-/** As an installation has them that was never bound. */
+/** Stores a blob as an installation does whose store was never bound. */
 const putUnbound = (settings: Settings, database: Database) =>
   Effect.gen(function* () {
     const blobs = yield* makeBlobs

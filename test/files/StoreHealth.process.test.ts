@@ -143,7 +143,7 @@ layer(ground, { excludeTestServices: true })("The check of the files' store", (i
   )
 })
 
-/** What `parley doctor` prints, however it ends. */
+/** The output of `parley doctor`, whatever its exit code. */
 const doctor = (dataDir: string) =>
   Effect.promise(
     () =>

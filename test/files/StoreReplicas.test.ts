@@ -29,7 +29,7 @@ const replicas = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   Effect.flatMap(sql`SELECT location FROM file_store_replicas ORDER BY id`, Schema.decodeUnknownEffect(Rows))
 )
 
-/** As if nobody had heard of any process for so long. */
+/** Moves the last report of every process back by so many seconds. */
 const silence = (seconds: number) =>
   Effect.flatMap(
     SqlClient.SqlClient,

@@ -209,7 +209,7 @@ export const textOf = Effect.fnUntraced(function* (user: UserId, id: FileId, cha
   return begun?.text
 })
 
-/** What is counted for the user, and what there is, as the tables have it. */
+/** The user's counters and the sums of the user's rows. */
 export const countsOf = Effect.fnUntraced(function* (user: UserId) {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql<{ files: number; bytes: number; rows: number; sum: number; texts: number }>`

@@ -11,7 +11,7 @@ export interface Counts {
   readonly reasoning: number
 }
 
-/** What a scripted model answers. */
+/** An answer of a scripted model. */
 export interface Answer {
   readonly thought: string
   readonly calls: ReadonlyArray<ScriptedCall>

@@ -109,7 +109,7 @@ const checkTurns = (asked: Asked): Refusal | null => {
   return firstOf(...turns.map((_, index) => checkTurn(turns, index)))
 }
 
-/** What a thinking block is bound to; the marks of the cache are no part of it. */
+/** The part of a request that a thinking block is bound to, without the marks of the cache. */
 const prefixOf = ({ body }: Asked, messages: number): string =>
   JSON.stringify(
     [body["system"], body["tools"], objectsIn(body["messages"]).slice(0, messages)],
@@ -166,9 +166,9 @@ const checkStrict = (asked: Asked): Refusal | null => {
 }
 
 interface Demands {
-  /** Whether it takes no calls without thinking, and no forced ones. */
+  /** True if the server refuses calls without thinking, and forced calls. */
   readonly isStrict: boolean
-  /** Whether the marks of the cache are awaited. */
+  /** True if the server expects the marks of the cache. */
   readonly isMarked: boolean
 }
 

@@ -36,7 +36,7 @@ export interface Message {
   readonly calls: ReadonlyArray<AskedCall>
   /** The call that a tool's result belongs to. */
   readonly callId: string
-  /** As it came. */
+  /** The message as it was received. */
   readonly fields: Fields
 }
 
@@ -148,7 +148,7 @@ export const readAsked = (protocol: Protocol, body: Fields, headers: IncomingHtt
     : { body, headers, script, messages, tools: toolsIn(body), forced: forcedIn(body) }
 }
 
-/** What came behind the script: the rounds so far. */
+/** The messages behind the script: the rounds so far. */
 export const sinceScript = ({ messages }: Asked): ReadonlyArray<Message> =>
   messages.slice(
     messages.findLastIndex(({ role, text }) => role === "user" && scriptIn(text) !== undefined) + 1

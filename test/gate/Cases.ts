@@ -243,7 +243,7 @@ const usage: Case = (cell) =>
     )
   })
 
-/** What is asked of every provider. */
+/** The cases that every provider is tested with. */
 export const cases: Readonly<Record<string, Case>> = {
   "a plain question": answersWith({}),
   "what the model thinks": thinking,

@@ -68,7 +68,7 @@ export const promptOf = ({ id }: Pick<Cell, "id">, prompt: Prompt): string =>
 export const ask = ({ id, provider }: Pick<Cell, "id" | "provider">, prompt: Prompt, more: object = {}) =>
   post("/openai/v1/responses", { model: provider.model.id, input: promptOf({ id }, prompt), ...more })
 
-/** What the provider got of a cell. */
+/** The requests of a cell that the provider received. */
 export const receivedOf = ({ id }: Pick<Cell, "id">): Effect.Effect<ReadonlyArray<Received>, never, Gate> =>
   Effect.map(Gate, ({ received }) => received.filter(({ cell }) => cell === id))
 

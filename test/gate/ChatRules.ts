@@ -2,7 +2,7 @@ import { type Asked, callingIn, type Fields, fieldsIn, sinceScript } from "./Ask
 import type { Memory } from "./Provider.ts"
 import { openAiError, type Refusal } from "./Refusal.ts"
 
-/** What several servers demand of a request. */
+/** Rules that several servers apply to a request. */
 
 /** The first of the rules that a request breaks. */
 export const firstOf = (...refusals: ReadonlyArray<Refusal | null>): Refusal | null =>
@@ -87,13 +87,13 @@ const unsupported = (param: string, more = "") =>
 /** A model of OpenAI that thinks. */
 interface ReasoningModel {
   readonly efforts: ReadonlyArray<string>
-  /** Whether it takes functions with an effort other than `none`. */
+  /** True if the model takes functions with an effort other than `none`. */
   readonly takesTools: boolean
 }
 
 const neverTaken = ["stop", "presence_penalty", "frequency_penalty", "logprobs"]
 
-/** What a model of OpenAI that thinks takes on Chat Completions. */
+/** The check of a request to a reasoning model of OpenAI on Chat Completions. */
 export const checkReasoningModel =
   ({ efforts, takesTools }: ReasoningModel) =>
   (asked: Asked, memory: Memory): Refusal | null => {

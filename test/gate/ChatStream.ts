@@ -2,23 +2,24 @@ import { type Answer, type Counts, piecesOf } from "./Answer.ts"
 import type { Asked, Fields } from "./Asked.ts"
 import type { ScriptedCall } from "./Script.ts"
 
-/** How a server of Chat Completions streams. */
+/** The style in which a server of Chat Completions streams. */
 export interface ChatStyle {
   /**
-   * Where the thoughts stand: between tags of the text, in chunks of the content, or in fields of their own.
+   * The place of the reasoning: between tags of the text, in chunks of the content, or in fields of its
+   * own.
    */
   readonly thoughts: "hidden" | "tags" | "chunks" | "reasoning_content" | "reasoning" | "details" | "blocks"
   /** Calls come in pieces, one by one, or together with the end. */
   readonly calls: "pieces" | "whole" | "together"
-  /** Whether calls have no index. */
+  /** True if calls have no index. */
   readonly isUnindexed?: true
   /** The ids of the pieces behind the first. */
   readonly laterIds?: "empty" | "null" | "new"
   /** The id of a call, of which there are so many before it. */
   readonly callId?: (mark: string, name: string, before: number) => string
-  /** Whether the first call of a round is signed. */
+  /** True if the first call of a round is signed. */
   readonly isSigned?: true
-  /** Whether a refusal has a field, or only a finish reason. */
+  /** The form of a refusal: a field, or only a finish reason. */
   readonly refusal: "field" | "finish"
   readonly usage: (counts: Counts) => Fields
   /** An event of its own if it is asked for, or a part of the last chunk. */

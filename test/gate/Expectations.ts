@@ -1,4 +1,4 @@
-/** What each case must come to with each provider, where it differs from an answer to the first request. */
+/** Expected outcomes by case and provider, if they differ from an answer to the first request. */
 
 interface Expectation {
   /** So many requests are refused before the answer. */

@@ -14,7 +14,7 @@ import {
 import { Gate } from "./GateApp.ts"
 import type { FailureName } from "./Script.ts"
 
-/** What a provider refuses as a whole: because of its length, a limit, an account or a policy. */
+/** Cases that a provider refuses as a whole: because of the length, a limit, an account or a policy. */
 
 /** Has room for a question, and not for what is long. */
 const contextTokens = 4_000

@@ -32,9 +32,9 @@ export interface Received {
   readonly asked: Asked
   /** The words of the refusal; null if it was answered. */
   readonly refused: string | null
-  /** Of an answer. */
+  /** The token counts of an answer; null for a refusal. */
   readonly counts: Counts | null
-  /** What was answered, but would be answered better otherwise. */
+  /** Remarks about requests that were answered, but should be sent differently. */
   readonly notes: ReadonlyArray<string>
   /** The other servers whose values reached this one. */
   readonly foreign: ReadonlyArray<string>
@@ -66,7 +66,7 @@ const makeRespond = ({ check, events, failures, key, name, protocol }: Provider)
   const met = new Map<string, number>()
   const numbers = () => ++made
 
-  /** How often a request of the cell has been met before. */
+  /** The number of earlier requests of the cell. */
   const before = (cell: string): number => {
     const times = met.get(cell) ?? 0
     met.set(cell, times + 1)

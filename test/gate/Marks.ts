@@ -26,6 +26,6 @@ export const foreignMarks = (text: string, server: string): ReadonlyArray<string
   )
 ]
 
-/** Whether a text has a value of this server. */
+/** True if a text has a value of this server. */
 export const hasMark = (text: string, server: string): boolean =>
   text.includes(`${word}${server}-`) || ownForms.some(([name, form]) => name === server && form.test(text))

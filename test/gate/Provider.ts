@@ -3,7 +3,7 @@ import type { Asked, Protocol } from "./Asked.ts"
 import { chatEvents, type ChatStyle, fullUsage } from "./ChatStream.ts"
 import type { Failures, Refusal } from "./Refusal.ts"
 
-/** What a scripted server remembers. */
+/** The memory of a scripted server. */
 export interface Memory {
   /** Its name. */
   readonly server: string
@@ -17,16 +17,16 @@ export interface Memory {
 export interface Provider {
   /** In addresses, in values and in the catalog. */
   readonly name: string
-  /** As documentation names it. */
+  /** The name in the documentation. */
   readonly label: string
   readonly protocol: Protocol
   /** The header with the key; null where there is none. */
   readonly key: "authorization" | "api-key" | "x-api-key" | null
   readonly failures: Failures
-  /** What the server refuses of a request; null if nothing. */
+  /** The server's refusal of a request; null if there is none. */
   readonly check: (asked: Asked, memory: Memory) => Refusal | null
   readonly events: (asked: Asked, answer: Answer, memory: Memory) => ReadonlyArray<string>
-  /** What the catalog says of the provider besides, and of its model. */
+  /** Further fields of the provider and its model in the catalog. */
   readonly entry?: Readonly<Record<string, unknown>>
   readonly model: {
     readonly id: string
@@ -38,7 +38,7 @@ export interface Provider {
 interface ChatProvider extends Pick<Provider, "name" | "label" | "failures" | "check"> {
   /** A token of the header `authorization` if left out. */
   readonly key?: Provider["key"]
-  /** Where it differs from the usual style. */
+  /** Differences from the usual style. */
   readonly style: Partial<ChatStyle>
   readonly dialect?: string
   readonly model: string

@@ -1,6 +1,6 @@
 import type { FailureName } from "./Script.ts"
 
-/** What a server says in place of an answer. */
+/** An error that a server sends in place of an answer. */
 export interface Refusal {
   /** Its own words, as far as documentation or a report quotes them. */
   readonly sentence: string

@@ -7,19 +7,19 @@ export type FailureName = (typeof failureNames)[number]
 const Call = Schema.Struct({ name: Schema.String, arguments: Schema.String })
 export type ScriptedCall = typeof Call.Type
 
-/** What a prompt tells the scripted servers to do until the next prompt. */
+/** Instructions in a prompt to the scripted servers, valid until the next prompt. */
 const Script = Schema.Struct({
   /** The test that the request belongs to. */
   cell: Schema.String,
   /** The calls of each round. Behind the last round comes the text. */
   rounds: Schema.optionalKey(Schema.Array(Schema.Array(Call))),
-  /** What the model thinks in every round; "" if nothing. */
+  /** The reasoning of the model in every round; "" if there is none. */
   think: Schema.optionalKey(Schema.String),
   say: Schema.optionalKey(Schema.String),
-  /** How the text ends. */
+  /** The end of the text, if it isn't the usual one. */
   end: Schema.optionalKey(Schema.Literals(["refusal", "cut"])),
   fails: Schema.optionalKey(Schema.Literals(failureNames)),
-  /** How often it fails; always if left out. */
+  /** The number of failures; unlimited if left out. */
   times: Schema.optionalKey(Schema.Int),
   /** Behind so many rounds the server falls silent, the first time. */
   hangsBehind: Schema.optionalKey(Schema.Int),
