@@ -205,7 +205,7 @@ layer(AppLayer, { excludeTestServices: true })("the access log", (it) => {
       const down = (yield* lineOf("down")).annotations
       assert.deepInclude(down, { status: reply.status, outcome: "failed", outputTokens: 0 })
       assert.include(reply.text, `"code":"${String(down["errorCode"])}"`)
-      // What else was logged for the request bears its id too.
+      // Other lines that were logged for the request have its id, too.
       const messages = lines()
         .filter(({ annotations }) => annotations["requestId"] === "down")
         .map(({ message }) => message)

@@ -155,7 +155,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("conversations of a user",
       assert.deepStrictEqual(yield* search("quarterly report"), [titled.id])
       assert.deepStrictEqual(yield* search('"report" 100%_X'), [asked.id])
       assert.deepStrictEqual(yield* search("äö archive"), [asked.id])
-      // Of two messages of one conversation, and what only the form of the stored items has.
+      // These words are in two messages of one conversation, or only in the form of the stored items.
       for (const words of ["report archive", "%", "input_text", "role"]) {
         assert.deepStrictEqual(yield* search(words), words === "%" ? [asked.id] : [], words)
       }

@@ -11,7 +11,7 @@ const unbounded: JsonBounds = {
   nameBytesMax: Infinity
 }
 
-/** What a whole text exceeds. */
+/** The limit that a whole text exceeds. */
 const excessOf = (text: string) => new JsonScanner().push(Buffer.from(text))
 
 interface Counts {
@@ -22,7 +22,7 @@ interface Counts {
   nameBytesMax: number
 }
 
-/** What a parsed value holds; an empty list counts as one with an entry. */
+/** The counts of a parsed value; an empty list counts as one with an entry. */
 const countsOf = (
   value: unknown,
   depth = 1,
@@ -37,7 +37,7 @@ const countsOf = (
   else {
     counts.fieldsMax = Math.max(counts.fieldsMax, own)
     for (const [name] of entries) {
-      // As it is written, with escapes.
+      // The name is measured as it is written, with escapes.
       const written = Buffer.byteLength(JSON.stringify(name)) - 2
       counts.nameBytesMax = Math.max(counts.nameBytesMax, written)
     }

@@ -20,7 +20,7 @@ const atOnce = 32
 const heapGrowthBytesMax = 5 * 1024 * 1024
 /** Ten seconds of them. */
 const looksMax = 50
-/** What is held for some seconds must not count as held for good. */
+/** Looks before the first measurement, so that memory held for some seconds doesn't count as leaked. */
 const looksBefore = 15
 
 const probe = new URL("../support/ResourceProbe.ts", import.meta.url)
@@ -83,7 +83,7 @@ const manyStreams = (url: string, count: number) =>
     { concurrency: atOnce, discard: true }
   )
 
-/** What the process says about itself now. */
+/** The process's present report about itself. */
 const readProbe = Effect.fnUntraced(function* (service: ServiceProcess) {
   const lines = Effect.sync(() => [...service.output().out.matchAll(/^probe (\d+) (\d+)$/gm)])
   const earlier = (yield* lines).length
@@ -95,8 +95,8 @@ const readProbe = Effect.fnUntraced(function* (service: ServiceProcess) {
 const lookAgain = (service: ServiceProcess) => Effect.delay(readProbe(service), "200 millis")
 
 /**
- * What the process says once its heap has grown by less, or else at the last look. The last streams may be
- * held for seconds by timers and by what V8 has not collected yet, but not for good.
+ * The process's report once its heap has grown by less, or else the last report. The last streams may be
+ * held for seconds by timers and by memory that V8 has not collected yet, but not for good.
  */
 const readGrown = (service: ServiceProcess, before: number, growthBytesMax: number) =>
   Effect.repeat(lookAgain(service), {

@@ -147,7 +147,10 @@ const Dashboard = Schema.fromJsonString(
 
 const readDashboard = Schema.decodeUnknownSync(Dashboard)
 
-/** What a query reads: every metric is followed by its labels in braces, and may be split by others. */
+/**
+ * The metrics that a query reads, and their labels: every metric is followed by its labels in braces, and
+ * may be split by others.
+ */
 const readsOf = (query: string) => {
   const split = [...query.matchAll(/by \(([^)]*)\)/g)].flatMap(([, labels = ""]) => labels.split(", "))
   return [...query.matchAll(/([a-z_][a-z0-9_]*)\{([^}]*)\}/g)].map(([, name = "", selector = ""]) => ({
@@ -321,7 +324,7 @@ const checkDashboard = (samples: ReadonlyArray<Sample>) => {
       }
     }
   }
-  // What is measured is shown: a metric that nobody looks at costs for nothing.
+  // Every metric is shown in a dashboard or an alert: one that nobody looks at only costs.
   const shown = new Set(queries.flatMap((query) => readsOf(query).map(({ name }) => familyOf(name))))
   assert.deepStrictEqual(
     [...new Set(samples.map(({ name }) => familyOf(name)))].filter((name) => !shown.has(name)),

@@ -12,15 +12,15 @@ type Shared = Effect.Success<typeof someProject>
 interface Rule {
   readonly what: string
   readonly request: (shared: Shared, files: Files) => readonly [string, string, unknown?]
-  /** What each gets: 200, or the code of the error. */
+  /** The outcome for each: 200, or the code of the error. */
   readonly owner?: string
   readonly member?: string
 }
 
 interface Files {
   /**
-   * Of the project's owner, and of its member, in the project; the last one is the caller's own, outside of
-   * it.
+   * Files of the project's owner and of its member, in the project. The last file is the caller's own,
+   * outside of the project.
    */
   readonly ofOwner: string
   readonly ofMember: string

@@ -8,11 +8,11 @@ const policy =
   "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** What a browser sees of the address: the service below a prefix of a proxy. */
+/** The address of the page in a browser: the service below a prefix of a proxy. */
 const address = new URL("https://example.test/parley/docs")
 const prefix = new URL(".", address).href
 
-/** As much of an element as the page's script uses. */
+/** The part of an element that the page's script uses. */
 class FakeElement {
   readonly listeners = new Map<string, (event: unknown) => unknown>()
   hidden = true

@@ -31,7 +31,7 @@ const limits = {
   stream: { beginSeconds: 0.05 }
 }
 
-/** What Node refuses before any of the service's own code sees a request. */
+/** Requests that Node refuses before any of the service's own code sees them. */
 layer(TestApp.layer(limits), { excludeTestServices: true })("bytes that are no request", (it) => {
   it.effect.each([
     { what: "no HTTP", bytes: "hello\r\n\r\n", code: "malformed_request", status: 400 },

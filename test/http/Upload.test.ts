@@ -31,7 +31,7 @@ const bodyOf = (parts: ReadonlyArray<Part>, end = `--${boundary}--\r\n`): Buffer
     Buffer.from(end)
   ])
 
-/** What a form says that comes in pieces, cut at these places. */
+/** The content of a form that is received in pieces, cut at these places. */
 const read = (body: Buffer, cuts: ReadonlyArray<number> = [], given = headers) => {
   const form = makeUploadForm(given)
   const taken: Array<Uint8Array> = []

@@ -21,7 +21,7 @@ const outageStatements = 60
 
 /** Sleeps up to this are pauses of loops and of retries. Longer ones are timeouts, of which none may pass. */
 const pauseSecondsMax = 2
-/** How much shorter those pauses are in these tests. */
+/** Factor by which those pauses are shorter in these tests. */
 const speed = 20
 
 const clock = Clock.Clock.defaultValue()
@@ -117,7 +117,7 @@ const ended = Effect.fnUntraced(function* (id: string) {
   return row!
 })
 
-/** What clients see of a job is what is stored, and its stream ends once. */
+/** Checks that clients see a job as it is stored, and that its stream ends once. */
 const checkEnd = Effect.fnUntraced(function* (id: string) {
   const { alice, url } = yield* TestApp
   const { code, status, turns } = yield* ended(id)

@@ -70,7 +70,7 @@ const sealedIn = (output: ReadonlyArray<Item>) =>
   output.flatMap((item) => (item.type === "reasoning" ? [item.encrypted_content] : []))
 
 const dataOf = (all: ReadonlyArray<Reasoning> = []) => all.map((one) => one.opaque?.data)
-/** What a model said, with its opaque values in the order in which they go back. */
+/** The items of the model, with opaque values in the order in which they are sent back. */
 const said = (messages: ReadonlyArray<ModelMessage>) =>
   messages
     .flatMap((message) =>

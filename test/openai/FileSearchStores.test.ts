@@ -71,7 +71,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The tool file_search with
       assert.deepInclude(best!.attributes, { year: 1_990, section: "law", number: 1, start: 0 })
       const [tool] = response.tools
       assert.deepInclude(tool, { type: "file_search", max_num_results: 5, ...stores(first, second, first) })
-      // What is shown without a bound is all that has room.
+      // A search without a maximum shows every result that has room.
       assert.deepStrictEqual((yield* ask(stores(second, first))).names.toSorted(), [
         "old.md",
         "other.md",

@@ -23,7 +23,7 @@ const counted = Effect.fnUntraced(function* (body: object) {
   return (yield* decode(reply.text)).input_tokens
 })
 
-/** What a model that was asked the same was sent. */
+/** The tokens of the prompt that a model receives for this request. */
 const sentTokens = Effect.fnUntraced(function* (body: object) {
   const model = yield* ScriptedModel
   yield* model.next(says("Hello"))

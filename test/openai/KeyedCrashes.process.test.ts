@@ -22,7 +22,7 @@ const ask = (address: string, name: string, delivery: Delivery) =>
     body: { input: "Hi", stream: delivery === "streamed" }
   })
 
-/** What a reply says, in either delivery. */
+/** The response in a reply, in either delivery. */
 const read = ({ status, text }: Reply, delivery: Delivery) => {
   assert.strictEqual(status, 200, text)
   if (delivery === "whole") return decodeResponse(text)
@@ -78,7 +78,7 @@ const pause = Effect.fnUntraced(function* (at: keyof typeof pauses) {
 
 const Kept = Schema.Array(Schema.Struct({ id: Schema.String, turns: Schema.Int, items: Schema.Int }))
 
-/** What the database has of the responses that were asked for by keys with this name. */
+/** The rows of the responses whose idempotency keys have this name. */
 const kept = Effect.fnUntraced(function* (name: string) {
   const sql = yield* SqlClient.SqlClient
   return yield* sql`SELECT 'resp_' || response_id AS id,

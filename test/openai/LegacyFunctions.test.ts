@@ -18,7 +18,7 @@ const post = Effect.fnUntraced(function* (body: object) {
 
 const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(ChatCompletion))
 
-/** What the chunks say of the function that is called. */
+/** The function call that the chunks add up to. */
 const foldFunction = (chunks: ReadonlyArray<ChatChunk>) => {
   let name: string | null = null
   let args = ""

@@ -8,7 +8,10 @@ import { framesIn } from "./frames.ts"
 import { assertFields, calling, dot, forecast } from "./openResponsesCases.ts"
 import { assertProfileGrammar } from "./ProfileGrammar.ts"
 
-/** What the public Open Responses interface asks of a server, case by case, in the words of this project. */
+/**
+ * Requirements that the public Open Responses interface has for a server, case by case, in the words of
+ * this project.
+ */
 
 const decodeAny = Schema.decodeUnknownSync(
   Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown))

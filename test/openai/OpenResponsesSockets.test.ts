@@ -9,8 +9,8 @@ import { assertFields, calling, dot, forecast } from "./openResponsesCases.ts"
 import { assertProfileGrammar } from "./ProfileGrammar.ts"
 
 /**
- * What the public Open Responses interface asks of a server's WebSocket, case by case, in the words of this
- * project.
+ * Requirements of the public Open Responses interface for a server's WebSocket, case by case, in the words
+ * of this project.
  */
 
 const decode = Schema.decodeUnknownSync(Schema.fromJsonString(ProfileEvent))

@@ -4,7 +4,7 @@ import { makeMockModelServer, type MockModelServer } from "../support/MockModelS
 
 export const protocols = ["openai-chat", "openai-responses", "anthropic"] as const
 
-/** Of each protocol a server with one model, which is named after it. */
+/** A server of each protocol with one model, which is named after it. */
 export class Servers extends Context.Service<
   Servers,
   Readonly<Record<(typeof protocols)[number], MockModelServer>>

@@ -11,7 +11,10 @@ import { app, protocols, Servers } from "./ProtocolServers.ts"
 const parameters = { type: "object", oneOf: [{ type: "object" }] }
 const schema = { type: "object", properties: { name: { type: "string" } } }
 
-/** What one user brings, in the fields of both interfaces, and the words of the server that refuses it. */
+/**
+ * Parts of one user's request, in the fields of both interfaces, and the words of the server that refuses
+ * them.
+ */
 const refusals = [
   {
     says: "Invalid schema for function 'pick': oneOf is not supported in tools at the top level",
@@ -68,7 +71,7 @@ layer(app, { excludeTestServices: true })("what a server refuses of one user's r
         const chats = `${url}/openai/v1/chat/completions`
         const messages = [{ role: "user", content: "Hello" }]
 
-        /** What the server gets of the other user. */
+        /** The parts of the other user's request that reach the server. */
         const bobSends = Effect.gen(function* () {
           const before = server.requests.length
           for (const body of [

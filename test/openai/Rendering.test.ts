@@ -11,7 +11,7 @@ import { play, saidOf, Script } from "../responses/eventScripts.ts"
 import { assertProfileGrammar } from "./ProfileGrammar.ts"
 
 const { view: plain } = Effect.runSync(readRequest({ input: "Hi" }, noSealing))
-/** Of a client that asks for what is encrypted. */
+/** The view of a client that asks for encrypted reasoning. */
 const sealing: View = { ...plain, seal: (id, recalled) => JSON.stringify([id, recalled]) }
 
 const rendered = (events: ReadonlyArray<EventBody>, view: View = plain): ReadonlyArray<ProfileEvent> => {

@@ -7,7 +7,7 @@ import { call } from "../support/Wire.ts"
 
 const dialects = ["moonshot", "deepseek", "generic"] as const
 
-/** Of each dialect a server with one model, which is named after it. */
+/** A server of each dialect with one model, which is named after it. */
 class Servers extends Context.Service<
   Servers,
   Readonly<Record<(typeof dialects)[number], MockModelServer>>

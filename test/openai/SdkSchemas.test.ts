@@ -44,7 +44,7 @@ const calls = (args: string) =>
     { type: "finish", reason: "tool_calls", usage: scriptedUsage }
   ])
 
-/** As a string within JSON. */
+/** The value as a string within JSON. */
 const quoted = (value: unknown) => JSON.stringify(JSON.stringify(value))
 
 layer(TestApp.layer(), { excludeTestServices: true })("schemas as libraries make them", (it) => {

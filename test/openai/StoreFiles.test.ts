@@ -430,7 +430,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("the rights to vector stor
       const expected = {
         stranger: "project_not_found",
         member: ofMember,
-        // What members may do, they have done by then.
+        // The member's request has already made the change if members may make it.
         ...(ofMember === "200" ? {} : { owner: "200" })
       } as const
       for (const [who, outcome] of Object.entries(expected)) {

@@ -29,7 +29,7 @@ const answerTo = Effect.fnUntraced(function* (body: object, words: string) {
   return yield* decode((yield* request("POST", "/openai/v1/responses", { body })).text)
 })
 
-/** What the model was sent last, as texts. */
+/** The messages of the last request to the model, as JSON. */
 const lastPrompt = Effect.gen(function* () {
   const model = yield* ScriptedModel
   const { request: prompt } = (yield* model.asked).at(-1)!

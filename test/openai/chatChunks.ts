@@ -4,7 +4,7 @@ import { ChatChunk, type ChatCompletion } from "../../src/api/openai/ChatComplet
 
 type Call = NonNullable<ChatCompletion["choices"][number]["message"]["tool_calls"]>[number]
 
-/** What the chunks of a whole stream add up to, having checked their grammar. */
+/** The answer that the chunks of a whole stream add up to. Checks their grammar. */
 export const foldChunks = (chunks: ReadonlyArray<ChatChunk>) => {
   const [first] = chunks
   assert.deepStrictEqual(first?.choices[0]?.delta, { role: "assistant", content: "" })

@@ -8,7 +8,7 @@ export const connect = Effect.fnUntraced(function* (url: string, key?: string) {
   const received: Array<string> = []
   const socket = yield* Effect.acquireRelease(
     Effect.sync(() => {
-      // What Node adds to the constructor of browsers.
+      // Node's constructor has an argument that browsers' constructors lack.
       const options = { headers: key === undefined ? {} : { authorization: `Bearer ${key}` } }
       const Constructor = WebSocket as unknown as new (url: string, options: object) => WebSocket
       return new Constructor(`${url.replace("http", "ws")}/openai/v1/responses`, options)

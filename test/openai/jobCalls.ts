@@ -26,7 +26,7 @@ const isOver = ({ status }: ResponseResource) => status !== "queued" && status !
 
 export const ended = (address: string, id: string) => untilValue(show(address, id), isOver)
 
-/** What the log of a response has after an event, as any process serves it. */
+/** The events of a response's log after an event, as any process serves them. */
 export const eventsAfter = (address: string, id: string, number: number | null) =>
   Effect.map(
     call(`${responsesAt(address)}/${id}?stream=true${number === null ? "" : `&starting_after=${number}`}`, {

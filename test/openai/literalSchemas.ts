@@ -1,6 +1,6 @@
 import type { SdkSchema } from "./zodSchemas.ts"
 
-/** As `model_json_schema` of pydantic 2.12 makes them. */
+/** Schemas as `model_json_schema` of pydantic 2.12 writes them. */
 const pydantic: ReadonlyArray<SdkSchema> = [
   {
     name: "pydantic: optional fields, an enum by #/$defs and default values",
@@ -128,7 +128,7 @@ const pydantic: ReadonlyArray<SdkSchema> = [
   }
 ]
 
-/** As TypeBox 0.34 makes them: none names its draft. */
+/** Schemas as TypeBox 0.34 writes them: none names its draft. */
 const typeBox: ReadonlyArray<SdkSchema> = [
   {
     name: "TypeBox: a tuple",
@@ -176,7 +176,7 @@ const typeBox: ReadonlyArray<SdkSchema> = [
   }
 ]
 
-/** As `toJsonSchema` of `@valibot/to-json-schema` 1.3 makes them. */
+/** Schemas as `toJsonSchema` of `@valibot/to-json-schema` 1.3 writes them. */
 const valibot: ReadonlyArray<SdkSchema> = [
   {
     name: "Valibot: nullable fields, a picklist and a variant",

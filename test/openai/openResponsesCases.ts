@@ -43,7 +43,7 @@ const requiredFields = [
 ]
 
 /**
- * Those of them that a completed response has and that are never null, also where the request doesn't say
+ * The fields that every completed response has and that are never null, also if the request doesn't set
  * them.
  */
 const neverNull = [

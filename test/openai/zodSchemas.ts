@@ -10,7 +10,7 @@ export interface SdkSchema {
   readonly other: unknown
 }
 
-/** What the helper of the `openai` SDK makes of a schema of zod 3. */
+/** The schema that the helper of the `openai` SDK derives from a type of zod 3. */
 const helped = (type: z3.ZodTypeAny) => zodTextFormat(type, "answer").schema
 
 interface Tree {

@@ -11,7 +11,9 @@ import type { ModelPart } from "../../../src/domain/ModelCall.ts"
 import { says, ScriptedModel, scriptedUsage } from "../../support/ScriptedModel.ts"
 import { TestApp } from "../../support/TestApp.ts"
 
-/** What the tests use is the same in all major versions; the types of the newest stand for all. */
+/**
+ * The tests use an interface that is the same in all major versions; the types of the newest stand for all.
+ */
 const majors = [
   ["ai 5", ai5 as unknown as typeof ai7, createOpenAi2 as unknown as typeof createOpenAi4],
   ["ai 6", ai6 as unknown as typeof ai7, createOpenAi3 as unknown as typeof createOpenAi4],

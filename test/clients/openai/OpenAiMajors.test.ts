@@ -8,7 +8,9 @@ import type { ModelPart } from "../../../src/domain/ModelCall.ts"
 import { failure, says, ScriptedModel, scriptedUsage, text } from "../../support/ScriptedModel.ts"
 import { TestApp } from "../../support/TestApp.ts"
 
-/** What the tests use is the same in all major versions; the types of the newest stand for all. */
+/**
+ * The tests use an interface that is the same in all major versions; the types of the newest stand for all.
+ */
 const majors: ReadonlyArray<readonly [name: string, make: typeof OpenAi7]> = [
   ["openai 4", OpenAi4 as unknown as typeof OpenAi7],
   ["openai 5", OpenAi5 as unknown as typeof OpenAi7],

@@ -8,7 +8,7 @@ import { Role } from "../../../src/domain/Account.ts"
 
 const { accounts, audit, people, policy, projects, server } = AdminApi.groups
 
-/** What each page asks for first. */
+/** The endpoint that each page requests first. */
 const endpoints = {
   [pagePaths.organizations]: accounts.endpoints.listOrganizations,
   [pagePaths.users]: accounts.endpoints.listUsers,

@@ -17,7 +17,7 @@ const snippets = (request: Partial<Request>) =>
     ...request
   })
 
-/** What curl would send. */
+/** The request that curl would send. */
 const sent = (code = ""): unknown =>
   JSON.parse(
     execFileSync("sh", ["-c", `curl() { for last; do :; done; printf %s "$last"; }\n${code}`]).toString()
