@@ -34,7 +34,7 @@ const empty = Effect.gen(function* () {
   yield* sql`TRUNCATE organizations, users, api_keys CASCADE`
 })
 
-/** As many users and organizations as there may be. */
+/** Creates as many users and organizations as the license permits. */
 const full = Effect.gen(function* () {
   yield* empty
   const accounts = yield* Accounts

@@ -22,7 +22,7 @@ export const fileWith = (text: string) =>
 /** A file of plans. */
 export const plansFile = (plans: Readonly<Record<string, PlanTerms>>) => fileWith(JSON.stringify({ plans }))
 
-/** What tests sign, unless they want another. */
+/** The license that tests sign, unless they change parts of it. */
 export const newLicense = (bounds: LicenseBounds, more: Partial<NewLicense> = {}): NewLicense => ({
   id: "license-1",
   licensee: "Example Ltd",

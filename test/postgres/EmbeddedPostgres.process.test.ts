@@ -19,7 +19,7 @@ import {
 
 const isRoot = process.getuid?.() === 0
 const namelessUid = 54_321
-/** Whether an account without rights may read this directory at all. */
+/** True if an account without rights may read this directory at all. */
 const namelessMayStart =
   isRoot && spawnSync(process.execPath, ["--version"], { uid: namelessUid, gid: namelessUid }).status === 0
 
@@ -80,8 +80,8 @@ layer(ground, { excludeTestServices: true })("The embedded server", (it) => {
     Effect.gen(function* () {
       const dataDir = yield* dataDirectory
       const { path } = yield* start(dataDir)
-      // What the kernel asks of who connects to a socket: to pass through the directories, and to write to
-      // it.
+      // The kernel lets a process connect to a socket if it may pass through the directories and write to
+      // the socket.
       const mayConnect = (account: PostgresAccount) =>
         Effect.map(runProgram("/bin/sh", ["-c", `[ -w "${path}" ]`], { account }), ({ code }) => code === 0)
       assert.isTrue(yield* mayConnect(yield* ownerOf(path)))

@@ -30,7 +30,7 @@ const text = (delta: string) => ({ type: "text-delta", id: "0", delta })
 
 const hello = [start(), { type: "text-start", id: "0" }, text("Hello"), { type: "text-end", id: "0" }, finish]
 
-/** What the package is asked for a request. */
+/** The call of the package for a request. */
 const askedFor = (more: Partial<ModelRequest>, traits: Parameters<typeof setUpModel>[1] = {}) =>
   Effect.gen(function* () {
     const { asked, call } = yield* setUpModel(() => hello, traits)

@@ -23,7 +23,7 @@ const throwing = (): never => {
   throw new Error("a getter throws")
 }
 
-/** What JSON or a template can't have, or what throws when it is looked at. */
+/** Values that JSON or a template can't have, or that throw when they are read. */
 const unreadable: ReadonlyArray<readonly [string, () => unknown]> = [
   ["a value that is circular", () => sdkError("AI_TypeValidationError", "no", { value: circular })],
   ["a value with a BigInt", () => sdkError("AI_TypeValidationError", "no", { value: { error: 1n } })],

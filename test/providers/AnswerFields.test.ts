@@ -185,7 +185,7 @@ describe("How a model is to answer", () => {
     assert.deepStrictEqual(adapted("Unsupported parameter: 'reasoning_effort'", hinted), withoutHint)
     assert.deepStrictEqual(askedIn(hinted, withoutHint).options, {})
     assert.strictEqual(askedIn(hinted, dialect), hinted)
-    // What the request doesn't have isn't the cause.
+    // A field that the request doesn't have isn't the cause.
     const plain = { ...request, options: {} }
     assert.isNull(adapted("response_format: json_schema is not supported", plain))
     assert.isNull(adapted("Unknown parameter: 'verbosity'", plain))

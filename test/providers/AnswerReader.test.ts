@@ -5,7 +5,7 @@ import { AnswerReader } from "../../src/providers/AnswerReader.ts"
 import { openAiChat } from "../../src/providers/OpenAiChat.ts"
 import { wholeParts } from "./wholeParts.ts"
 
-/** Of opaque values. */
+/** The origin of opaque values. */
 const origin = "a server"
 
 const usage = { prompt_tokens: 5, completion_tokens: 2 }

@@ -4,7 +4,7 @@ import { AnswerReader } from "../../src/providers/AnswerReader.ts"
 import { makeDecodeAnthropic } from "../../src/providers/AnthropicAnswer.ts"
 import { frames } from "./ServerSetup.ts"
 
-/** Of opaque values. */
+/** The origin of opaque values. */
 const origin = "a server"
 
 const read = (...events: ReadonlyArray<Readonly<Record<string, unknown>>>) => {

@@ -7,7 +7,7 @@ import { encodeAnthropicRequest } from "../../src/providers/AnthropicMessages.ts
 import { frames, fullDialect, request } from "./ServerSetup.ts"
 import { wholeParts } from "./wholeParts.ts"
 
-/** Of opaque values. */
+/** The origin of opaque values. */
 const origin = "a server"
 
 type Block = Readonly<Record<string, unknown>>
@@ -32,7 +32,7 @@ const usage = {
 const pieces = (text: string, size: number): ReadonlyArray<string> =>
   Array.from({ length: Math.ceil(text.length / size) }, (_, at) => text.slice(at * size, (at + 1) * size))
 
-/** How a block begins, and the deltas that complete it. */
+/** The beginning of a block, and the deltas that complete it. */
 const begun = (block: Block, size: number): readonly [Block, ReadonlyArray<Block>] => {
   const cut = (field: string) => pieces(String(block[field]), size)
   switch (block["type"]) {

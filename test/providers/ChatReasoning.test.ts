@@ -17,7 +17,7 @@ const dialectOf = (family: ChatFamilyName): Dialect => ({
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** What is read of an answer in deltas, which end with a finish. */
+/** The parts read from an answer in deltas, which end with a finish. */
 const read = (
   deltas: ReadonlyArray<Fields>,
   reason = "tool_calls",

@@ -10,7 +10,7 @@ const asked = (options: AnswerOptions): ModelRequest => request("hi", { options 
 const bodyOf = (model: string, options: AnswerOptions = {}, dialect: Dialect = fullDialect) =>
   parseJson(encodeAnthropicRequest(model, asked(options), dialect)) as Readonly<Record<string, unknown>>
 
-/** What a request says of the thinking. */
+/** The fields of a request that concern thinking. */
 const thinkingIn = (model: string, reasoningEffort?: ReasoningEffort, dialect = fullDialect) => {
   const body = bodyOf(model, reasoningEffort === undefined ? {} : { reasoningEffort }, dialect)
   return [body["thinking"], body["output_config"]]

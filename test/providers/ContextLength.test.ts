@@ -8,7 +8,7 @@ const openAi = (message: string, code: string | null = null) => ({
   error: { message, type: "invalid_request_error", param: "messages", code }
 })
 
-/** What servers say, by status and body, and the size of the context where they say it. */
+/** Refusals of servers, by status and body, and the size of the context if the refusal has it. */
 const refusals: ReadonlyArray<readonly [server: string, status: number, body: unknown, tokens?: number]> = [
   [
     "OpenAI",

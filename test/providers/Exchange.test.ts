@@ -8,7 +8,7 @@ import { Exchange } from "../../src/providers/Exchange.ts"
 import { openAiChat } from "../../src/providers/OpenAiChat.ts"
 import { frames, textOf } from "./ServerSetup.ts"
 
-/** Of opaque values. */
+/** The origin of opaque values. */
 const origin = "a server"
 
 const nextTurn = Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))

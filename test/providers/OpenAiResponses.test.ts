@@ -5,7 +5,7 @@ import { AnswerReader } from "../../src/providers/AnswerReader.ts"
 import { openAiResponses } from "../../src/providers/OpenAiResponses.ts"
 import { callOnce, frames, model, request, secretKey, serverAt, setUpFor, textOf } from "./ServerSetup.ts"
 
-/** Of opaque values. */
+/** The origin of opaque values. */
 const origin = "a server"
 
 const setUp = setUpFor("openai-responses")

@@ -11,9 +11,9 @@ interface Expected {
   readonly reason: ModelFailureReason
   readonly contextTokens?: number
   readonly isRetryable?: true
-  /** What the log says to the operator. */
+  /** The log's advice to the operator. */
   readonly advice?: RegExp
-  /** What the server says, in the log. */
+  /** The server's words in the log. */
   readonly says?: RegExp
 }
 

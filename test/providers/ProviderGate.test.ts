@@ -34,7 +34,7 @@ const ask = (through: ProviderGate, options: CallOptions, end: Effect.Effect<str
 const fails = (fault: Fault = broken) => Effect.fail(fault)
 const succeeds = Effect.succeed("answered")
 
-/** Whether a user's request reaches the server where another model could answer. */
+/** True if a user's request reaches the server although another model could answer. */
 const reaches = (through: ProviderGate, user: string) =>
   Effect.map(Effect.exit(ask(through, withFallback(user), succeeds)), Exit.isSuccess)
 
@@ -75,7 +75,7 @@ const enter = (through: ProviderGate, user = "") =>
     }
   })
 
-/** How many requests a provider works at, and how many wait. */
+/** The numbers of a provider's active requests and of those that wait. */
 const load = (through: ProviderGate) =>
   Effect.map(through.health, ({ running, waiting }) => [running, waiting])
 

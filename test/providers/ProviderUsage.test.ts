@@ -18,7 +18,7 @@ const chat = (
   ...more
 })
 
-/** What providers send at the end of an answer, and the tokens that are accounted for. */
+/** The usage that providers send at the end of an answer, and the tokens that are accounted for. */
 const usages: ReadonlyArray<readonly [provider: string, usage: unknown, counts: Counts]> = [
   [
     "OpenAI",
@@ -116,7 +116,7 @@ const ending = (choice: Readonly<Record<string, unknown>>, more: Readonly<Record
   ...more
 })
 
-/** Where providers have the usage in a stream. */
+/** The places of the usage in providers' streams. */
 const places: ReadonlyArray<readonly [string, ReadonlyArray<unknown>, Counts]> = [
   ["a chunk without choices", [text, ending({}), { choices: [], usage: chat(10, 30, 40) }], [10, 0, 30, 0]],
   ["the last chunk", [text, ending({}, { usage: chat(10, 30, 40) })], [10, 0, 30, 0]],

@@ -47,7 +47,7 @@ const piecesOf = (text: string): ReadonlyArray<string> =>
 
 const listOf = (value: unknown): ReadonlyArray<Fields> => (Array.isArray(value) ? value : [])
 
-/** What comes between the beginning and the end of an item. */
+/** The events between the beginning and the end of an item. */
 const innerEvents = (item: Item, output_index: number): ReadonlyArray<Fields> => {
   const place = { item_id: item["id"], output_index }
   switch (item.type) {

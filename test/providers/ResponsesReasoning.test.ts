@@ -9,7 +9,7 @@ import { bytesOf, call, documentOf, type Item, message, reasoning, streamOf } fr
 import { model, request, serverAt } from "./ServerSetup.ts"
 import { wholeParts } from "./wholeParts.ts"
 
-/** Of opaque values. */
+/** The origin of opaque values. */
 const origin = "a server"
 
 const dialect = firstDialect(serverAt("https://api.openai.com/v1", "openai-responses"), model)
@@ -273,7 +273,7 @@ const messagesOf = (parts: ReadonlyArray<ModelPart>): ReadonlyArray<ModelMessage
   return last.text === "" && last.toolCalls.length === 0 ? before : [...before, last]
 }
 
-/** What must go back of the items: all but ids and status, and without reasoning that nothing follows. */
+/** The items that must be sent back: without ids and status, and without reasoning that nothing follows. */
 const expectedInput = (items: ReadonlyArray<Item>): ReadonlyArray<object> =>
   items
     .slice(0, items.findLastIndex(({ type }) => type !== "reasoning") + 1)

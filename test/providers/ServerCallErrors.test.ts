@@ -108,7 +108,7 @@ describe("a refusal of what follows the results of tools", () => {
         assert.match(failure.advice ?? "", /what follows a tool call/)
         assert.strictEqual(through.recordOf(model.id).seen(yield* monotonicSeconds).failures, 1)
 
-        // What a client says that was called may be what the server refuses.
+        // A refusal may concern calls of the client's history, so it counts against the request.
         const clients = { ...asked, tools: [spec], followsOwnCalls: false }
         assert.strictEqual((yield* Effect.flip(Stream.runDrain(call(clients)))).reason, "bad_request")
         assert.strictEqual(Math.round(through.recordOf(model.id).seen(yield* monotonicSeconds).failures), 1)

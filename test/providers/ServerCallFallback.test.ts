@@ -150,7 +150,7 @@ describe.each(protocolNames)("%s, where another model can answer", (protocol) =>
       )
       const first = yield* ask
       yield* server.request(0)
-      // As long as nothing speaks against it, as many as come wait for it.
+      // All requests may wait for the server while nothing indicates a failure.
       assert.isFalse(yield* coolingDown)
       yield* TestClock.adjust("4 seconds")
       yield* Fiber.join(first)

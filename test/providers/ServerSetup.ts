@@ -101,7 +101,7 @@ export const setUpFor = (protocol: ProtocolName) =>
 export const frames = (...events: ReadonlyArray<Readonly<Record<string, unknown>>>): string =>
   events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("")
 
-/** What came before the stream failed, and how it failed. */
+/** The parts before the stream failed, and the failure. */
 export const untilFailure = (stream: Stream.Stream<ModelPart, ModelFailure>) =>
   Effect.gen(function* () {
     const parts: Array<ModelPart> = []

@@ -5,7 +5,7 @@ import { AnswerReader } from "../../src/providers/AnswerReader.ts"
 import { type ProtocolName, protocols } from "../../src/providers/ModelServer.ts"
 import { wholeParts } from "./wholeParts.ts"
 
-/** Of opaque values. */
+/** The origin of opaque values. */
 const origin = "a server"
 
 /** Whole answers in the form in which the providers' documentation shows them. */

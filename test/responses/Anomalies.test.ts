@@ -31,7 +31,7 @@ const turnsOf = Effect.fnUntraced(function* (conversationId: ConversationId) {
   return yield* Schema.decodeUnknownEffect(Schema.Array(Turn))(rows)
 })
 
-/** What a client saw, having checked that it is one envelope or one well-formed stream. */
+/** The outcome that a client sees. Checks that the reply is one envelope or one well-formed stream. */
 const outcomeOf = (reply: Reply): "answered" | "refused" | "broken" => {
   if (reply.status !== 200) {
     assert.include(["database_unavailable", "generation_failed"], errorOf(reply, reply.status).code)

@@ -6,7 +6,7 @@ import { call, errorOf, responseOf } from "../support/Wire.ts"
 
 const proof = "Prove that the square root of 2 is irrational, and explain why 3 + 4 = 7."
 
-/** How hard a request seemed, and which model answered it. */
+/** The estimated difficulty of a request, and the model that answered it. */
 const routed = Effect.fnUntraced(function* (body: object) {
   const app = yield* TestApp
   const model = yield* ScriptedModel
@@ -31,7 +31,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("what a request needs of a
       const after = yield* routed({
         input: [message("user", proof), message("assistant", proof), message("user", "Good morning!")]
       })
-      // What is replayed makes the prompt longer, and that is all.
+      // Replayed turns only make the prompt longer.
       assert.isBelow(after.difficulty, easy.difficulty + 0.05)
       const both = yield* routed({ input: [message("user", proof), message("user", "Good morning!")] })
       assert.isAtLeast(both.difficulty, hard.difficulty)

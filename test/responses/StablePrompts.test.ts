@@ -42,7 +42,7 @@ const setUp = Effect.gen(function* () {
   return Layer.merge(Layer.succeed(Server, server), yield* catalogConfig(catalog))
 })
 
-/** What a model thinks, and the call of a tool or the text that follows. */
+/** The reasoning of a model, and the call of a tool or the text that follows. */
 interface Said {
   readonly thought: string
   readonly callId?: string
@@ -116,8 +116,8 @@ const unmarked = (_key: string, value: unknown): unknown =>
     : value
 
 /**
- * What a server caches of a request, as it is sent but for the marks: what all messages share, and each
- * message.
+ * The parts of a request that a server caches, without the marks: one part that all messages share, and
+ * each message.
  */
 const cachedParts = (body: Body) => {
   const list = body["messages"] ?? body["input"]

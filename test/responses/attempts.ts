@@ -38,7 +38,7 @@ export const attempt = (id: string, stream: Stream.Stream<ModelPart, ModelFailur
 
 export const nextItemId = () => ItemId.make(randomUUID())
 
-/** For generations that are offered no tools. */
+/** Runs no tool, for generations without tools. */
 export const noTools: RunTool = () => Effect.die(new Error("There are no tools"))
 
 /** A generation, and what pulls its parts. */

@@ -139,7 +139,7 @@ const cutFunction = (): GenerationPart => ({
   text: '{"a'
 })
 
-/** Whether it ends a message: reasoning without a text and an end doesn't begin. */
+/** True if this part ends a message. Reasoning without a text and an end doesn't begin. */
 const endsMessage = (said: Exclude<Said, string>): boolean => {
   if ("refused" in said) return said.refused !== ""
   return "calls" in said || said.completed || said.thought.some((units) => units.length > 0)

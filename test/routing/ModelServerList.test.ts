@@ -7,10 +7,10 @@ import { timeouts, serverAt } from "../providers/ServerSetup.ts"
 import { serveOnLoopback } from "../support/serveOnLoopback.ts"
 import { until } from "../support/until.ts"
 
-/** What a server answers, by method and path; 404 else. */
+/** The answers of a server, by method and path; 404 for all others. */
 type Answers = Readonly<Record<string, (body: string) => unknown>>
 
-/** What is known of the models of a server that answers like this, once its list has been read. */
+/** The known limits of the models of a server with these answers, once its list has been read. */
 const limitsAt = (answers: Answers, names: ReadonlyArray<string> = []) =>
   Effect.gen(function* () {
     const asked: Array<string> = []

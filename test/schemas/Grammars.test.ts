@@ -7,7 +7,7 @@ const lark = (definition: string): TextGrammar => ({ syntax: "lark", definition 
 const regex = (definition: string): TextGrammar => ({ syntax: "regex", definition })
 const mismatch = (grammar: TextGrammar, text: string) => grammarMismatch(JSON.stringify(grammar), text)
 
-/** What Codex sends with its tool `apply_patch`. */
+/** The grammar that Codex sends with its tool `apply_patch`. */
 const applyPatch = lark(`start: begin_patch hunk+ end_patch
 begin_patch: "*** Begin Patch" LF
 end_patch: "*** End Patch" LF?

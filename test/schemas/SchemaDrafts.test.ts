@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { checkText, problemOf } from "../../src/schemas/Validation.ts"
 
-/** What is wrong with the schema, or else with each of the values. */
+/** The problem of the schema, or else the problem of each value. */
 const outcome = (schema: object, ...values: ReadonlyArray<unknown>) => {
   const json = JSON.stringify(schema)
   return problemOf(json) ?? values.map((value) => checkText(json, JSON.stringify(value)))

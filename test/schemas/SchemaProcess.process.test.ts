@@ -58,7 +58,10 @@ const decodeReport = Schema.decodeUnknownEffect(
   )
 )
 
-/** What a process for schemas that may read these paths can do, and what its confinement lacks. */
+/**
+ * The escapes that a process for schemas manages if it may read these paths, and the gaps of its
+ * confinement.
+ */
 const escapes = Effect.fnUntraced(function* (readable: ReadonlyArray<string>) {
   const port = yield* serveOnLoopback(createServer())
   const { directory, file } = yield* secretFile

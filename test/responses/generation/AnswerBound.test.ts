@@ -37,7 +37,7 @@ const textOf = (parts: ReadonlyArray<GenerationPart | ModelPart>): string =>
 const finishOf = (parts: ReadonlyArray<GenerationPart | ModelPart>) =>
   parts.find((part) => part.type === "finish")
 
-/** What comes out when the parts come in one after the other, until the answer is cut. */
+/** The parts that are passed on, given parts one after the other, until the answer is cut. */
 const admitted = Effect.fnUntraced(function* (tokensMax: number, parts: ReadonlyArray<ModelPart>) {
   const bound = makeAnswerBound(tokensMax)
   const out: Array<ReadonlyArray<ModelPart>> = []

@@ -31,7 +31,7 @@ const called = (name: string, output: string): McpCall => ({
 
 const address = "https://example.com/page"
 
-/** Whether the address may be read by tools whose model was given this, after calls with these results. */
+/** True if tools may read the address when their model was given this, after calls with these results. */
 const mayRead = Effect.fnUntraced(function* (
   given: Partial<Given>,
   ...results: ReadonlyArray<[name: string, output: string, args?: string]>

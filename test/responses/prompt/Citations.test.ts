@@ -31,7 +31,7 @@ const knowledge = (passages: ReadonlyArray<Passage>): Knowledge => ({
   nothing: passages.length === 0 ? "no_match" : null
 })
 
-/** What the model reads around the passages. */
+/** Tokens of the text around the passages. */
 const frameTokensMax = 120
 
 describe("Passages", () => {

@@ -40,7 +40,7 @@ const message = (number: number, role: "user" | "assistant", text: string): Stor
   content: [{ type: "input_text", text }]
 })
 
-/** What stands in the messages, in its order. */
+/** The contents of the messages, in their order. */
 const shown = (messages: ReadonlyArray<ModelMessage>) =>
   messages.flatMap((one) => {
     if (one.role !== "assistant") return [`${one.role} ${one.text}`]
