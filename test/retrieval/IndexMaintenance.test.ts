@@ -46,7 +46,7 @@ layer(searchLayer)("The compaction of an index", (it) => {
         found.hits.map(({ start }) => start).toSorted()
       )
       assert.deepStrictEqual((yield* explain(corpus, "gone")).terms, [])
-      // What comes afterwards is found as well.
+      // Files that are added later are found as well.
       yield* addFile(corpus, "A newcomer, common or not.", "new.md")
       assert.lengthOf((yield* search(corpus, "newcomer")).hits, 1)
     })

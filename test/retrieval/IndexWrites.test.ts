@@ -27,7 +27,7 @@ const textOf = (sections: number, seed: number): string =>
     return `## Part ${section} of ${seed}\n\n${words.join(" ")}.`
   }).join("\n\n")
 
-/** How much of the room of the table its rows take. */
+/** The share of the table's space that its rows use. */
 const usedShare = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql<{ share: number }>`SELECT

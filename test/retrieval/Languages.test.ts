@@ -21,7 +21,7 @@ const languages = Schema.decodeSync(Collection)(
 
 /** Each language alone reaches it. */
 const ndcgMin = 0.9
-/** What a project of all languages loses, on average. */
+/** The average loss in a project of all languages. */
 const lossMax = 0.02
 
 const nameOf = (language: string, document: string): string => `${language}-${document}.md`

@@ -78,7 +78,7 @@ const documents: ReadonlyArray<readonly [name: string, bytes: Buffer | string, e
 interface Place {
   readonly question: string
   readonly filename: string
-  /** What the best passage has to say. */
+  /** A text that the best passage must contain. */
   readonly says: string
   readonly page?: number
   /** Outermost first. */

@@ -51,7 +51,7 @@ layer(searchLayer)("The score", (it) => {
         for (const [at, { filename, score }] of hits.entries()) {
           const byWord = contributions[at]!.filter(({ term }) => vocabulary.includes(term))
           assert.closeTo(sum(byWord), expected[Number(/\d+/.exec(filename)![0])]!, 1e-6)
-          // What is more is for words near each other.
+          // The rest of the score is for words near each other.
           assert.closeTo(sum(contributions[at]!), score, 1e-6)
         }
         const scores = hits.map(({ score }) => score)

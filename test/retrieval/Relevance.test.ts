@@ -14,13 +14,13 @@ const Questions = Schema.fromJsonString(
   Schema.Array(
     Schema.Struct({
       text: Schema.String,
-      /** How well each file answers, from 1 to 3. */
+      /** The grade of each file as an answer, from 1 to 3. */
       relevant: Schema.Record(Schema.String, Schema.Int)
     })
   )
 )
 
-/** What the search reaches is a little more: whoever makes it worse shall notice. */
+/** The present search exceeds this a little, so that a change for the worse fails. */
 const ndcgMin = 0.96
 const firstIsBestMin = 0.9
 

@@ -116,7 +116,7 @@ layer(searchLayer)("Retrieval", (it) => {
       assert.sameMembers(yield* find, ["c.md"])
       yield* sql`DELETE FROM files WHERE id = ${c.fileId}::uuid`
       assert.sameMembers(yield* find, [])
-      // What isn't in the project's corpus any more doesn't come back by an indexing that began before.
+      // A file that has left the corpus doesn't come back by an indexing that began before.
       assert.deepStrictEqual(yield* retrieval.index(corpus.projectId, b), { chunks: 0 })
       assert.sameMembers(yield* find, [])
       yield* sql`DELETE FROM projects WHERE id = ${corpus.projectId}::uuid`

@@ -15,7 +15,7 @@ const Parts = Schema.Array(
   })
 )
 
-/** What the text says decides what a search finds: the lines in which a word of the query occurs. */
+/** The result of a search: the lines of the text in which a word of the query occurs. */
 const hitsOf = (parts: typeof Parts.Type, query: string): ReadonlyArray<Hit> => {
   const words = query.toLowerCase().split(/\s+/)
   return parts

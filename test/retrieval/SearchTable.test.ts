@@ -23,8 +23,8 @@ const rowsRead = Effect.gen(function* () {
 })
 
 /**
- * What the server chooses for a prepared statement after some executions: a plan that knows none of the
- * values.
+ * Runs with general plans, which the server chooses for a prepared statement after some executions. They
+ * depend on none of the values.
  */
 const withGeneralPlans = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {

@@ -56,7 +56,7 @@ export const someFile = Effect.fnUntraced(function* (
   return id
 })
 
-/** What the reading of a text leaves behind. */
+/** Stores the outcome of reading a text. */
 export const readText = Effect.fnUntraced(function* (id: FileId, text: string, extractor = "1") {
   const sql = yield* SqlClient.SqlClient
   yield* sql`WITH ready AS (UPDATE files SET status = 'processed' WHERE id = ${id}::uuid)
@@ -77,7 +77,7 @@ export const foundIn = Effect.fnUntraced(function* (projectId: ProjectId, words:
   return [...new Set(hits.map(({ filename }) => filename))].toSorted()
 })
 
-/** How many files of the project there are in each state. */
+/** The number of the project's files in each state. */
 export const statesOf = Effect.fnUntraced(function* (projectId: ProjectId) {
   const sql = yield* SqlClient.SqlClient
   const rows = yield* sql<{ status: string; count: number }>`SELECT status, count(*)::int AS count

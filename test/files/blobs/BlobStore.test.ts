@@ -21,7 +21,7 @@ const stepsMax = 60
 const stores: ReadonlyArray<{
   readonly name: string
   readonly store: Layer.Layer<BlobStore | Ground>
-  /** Where the store cuts bytes; more than two of them make it do all that it can. */
+  /** The size of the pieces that the store cuts; more than two pieces use all of its code. */
   readonly boundary: number
 }> = [
   { name: "directory", store: directoryStore, boundary: draftPieceBytes },

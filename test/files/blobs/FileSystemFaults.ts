@@ -1,7 +1,7 @@
 import { NodeServices } from "@effect/platform-node"
 import { Context, Effect, FileSystem, Layer, type Path, PlatformError, Stream } from "effect"
 
-/** What the operating system says when it can't. */
+/** The codes of the operating system's errors. */
 export type ErrorCode = "ENOSPC" | "EACCES" | "EIO"
 
 const failureOf = (code: ErrorCode, method: string): PlatformError.PlatformError =>

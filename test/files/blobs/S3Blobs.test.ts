@@ -188,7 +188,7 @@ layer(s3Store, { excludeTestServices: true })("S3Blobs", (it) => {
             yield* server.off
             if (!failed) break
             if (Exit.isFailure(exit)) assert.include(String(exit.cause), "StorageFailed")
-            // What could not be cleaned up at once has a key that nobody was given, or none yet.
+            // A blob that could not be cleaned up at once has a key that nobody was given, or none yet.
             assert.isAtMost((yield* ground.look).blobs - before.blobs, 1)
             yield* store.sweepLeftovers(0)
             yield* Effect.forEach(yield* Stream.runCollect(store.olderThan(0)), store.remove)

@@ -12,15 +12,15 @@ import { testConfig } from "../../support/TestConfig.ts"
 import { SqlFaults, TestDatabase } from "../../support/TestDatabase.ts"
 import { FileSystemFaults } from "./FileSystemFaults.ts"
 
-/** What lies in a store, by other means than the store's own, and what can go wrong there. */
+/** The content and the faults of a store, accessed by other means than the store's own. */
 export class Ground extends Context.Service<
   Ground,
   {
-    /** How many blobs there are, and how many things that no finished put has left. */
+    /** The numbers of blobs and of the leftovers of unfinished puts. */
     readonly look: Effect.Effect<{ readonly blobs: number; readonly leftovers: number }>
     /** Makes everything older. */
     readonly age: (hours: number) => Effect.Effect<void>
-    /** What a process that was killed in the middle of a put leaves. */
+    /** Leaves the remains of a process that was killed in the middle of a put. */
     readonly leaveHalf: Effect.Effect<void>
     /** Ways in which the n-th step may fail. */
     readonly faults: ReadonlyArray<{
@@ -28,7 +28,7 @@ export class Ground extends Context.Service<
       readonly failStep: (n: number) => Effect.Effect<void>
     }>
     readonly off: Effect.Effect<void>
-    /** Whether a step was made to fail. */
+    /** True if a step was made to fail. */
     readonly failed: Effect.Effect<boolean>
   }
 >()("parley/test/Ground") {}
@@ -134,7 +134,7 @@ const s3Ground = Layer.effect(
       faults: (["500", "SlowDown", "cut before", "cut after", "cut within", "error in 200"] as const).flatMap(
         (fault) => [
           { name: `${fault}, once`, failStep: (n) => server.failRequest(n, fault) },
-          // As often as a request is repeated, and no longer.
+          // The fault repeats for as many attempts as a request has, and no longer.
           {
             name: `${fault}, for a while`,
             failStep: (n) => server.failRequest(n, fault, quickLimits.retriesMax + 1)
@@ -206,7 +206,7 @@ export const chunksOf = (bytes: Uint8Array, sizes: ReadonlyArray<number>): Reado
   return [...chunks, bytes.subarray(from)]
 }
 
-/** As a request's body brings them. */
+/** The bytes as a stream of chunks, like those of a request's body. */
 export const streamOf = (bytes: Uint8Array, chunkBytes = 65_536): Stream.Stream<Uint8Array> =>
   Stream.fromIterable(
     chunksOf(

@@ -2,7 +2,7 @@ import { createServer, type ServerResponse } from "node:http"
 import { Effect, type Scope } from "effect"
 import { serveOnLoopback } from "../../support/serveOnLoopback.ts"
 
-/** What a request asked for. */
+/** The content of a request. */
 export interface Asked {
   readonly model: string
   readonly input: ReadonlyArray<string>
@@ -10,7 +10,7 @@ export interface Asked {
   readonly dimensions?: number
 }
 
-/** How requests are answered: `null` as they should be. */
+/** The server's answer to requests: `null` for the correct one. */
 export type Misbehaviour =
   | null
   | "silent"
@@ -18,7 +18,7 @@ export type Misbehaviour =
   | { readonly status: number }
   | { readonly raw: string }
   | { readonly dimension: number }
-  /** As they should be, but not before. */
+  /** The correct answer, but not before this promise. */
   | { readonly after: Promise<void> }
 
 /** A local server of embeddings, which misbehaves as a test tells it to. */

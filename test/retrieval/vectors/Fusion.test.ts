@@ -10,7 +10,7 @@ const Cosines = Schema.Array(
 )
 const Weight = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 10 }))
 
-/** As a search by words has them: each chunk once, best first. */
+/** The results of a search by words: each chunk once, best first. */
 const rankedOf = (scores: typeof Scores.Type) =>
   [...new Map(scores)]
     .map(([position, score]) => ({ position, score }))

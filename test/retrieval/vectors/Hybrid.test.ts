@@ -50,7 +50,7 @@ const vectorsOf = Effect.fnUntraced(function* ({ projectId }: Corpus) {
     WHERE project_id = ${projectId}::uuid GROUP BY model ORDER BY model`
 })
 
-/** As when the rest after an attempt that broke off is over. */
+/** Ends the pause after an attempt that failed. */
 const restsOver = Effect.flatMap(
   SqlClient.SqlClient,
   (sql) => sql`UPDATE index_jobs SET visible_at = now() WHERE queue_name = 'embedding'`
