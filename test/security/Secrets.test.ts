@@ -21,7 +21,7 @@ const Logged = TestApp.layerWith(TestDatabase.layer, FileStoreLayer, settings, S
 
 const endpoint = (name: string): Declared => declared.find((one) => one.name === name)!
 
-/** What no log, table, list, metric or error may hold, and what the errors said. */
+/** The secrets that no log, table, list, metric or error may hold, and the texts of the errors. */
 const makeWitness = () => {
   const secrets = new Set<string>()
   const errors: Array<string> = []

@@ -13,7 +13,7 @@ import { testConfig } from "../support/TestConfig.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
 import { errorOf } from "../support/Wire.ts"
 
-/** What the hashing of passwords does: how often it began, and what it waits for. */
+/** The number of password hashes that began, and the effect that each one waits for. */
 const hashing = { begun: 0, gate: Effect.void as Effect.Effect<void> }
 
 const ObservedKdf = Layer.effect(

@@ -34,7 +34,7 @@ const raw = (path: string, headers: Record<string, string> = {}, method = "GET")
 
 const settledMillis = 500
 
-/** How many rows each table has; of sessions, only the number may not change. */
+/** The number of rows of each table. Rows of sessions may change, but not their number. */
 const rowCounts = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const tables = yield* sql<{ readonly name: string }>`

@@ -217,7 +217,7 @@ describe("The start", () => {
       const config = Layer.succeed(AppConfig, testConfig({ dataDir }))
       const scope = yield* Scope.make()
       let users: unknown
-      // What depends on the database may still use it while it is closed.
+      // Services that depend on the database may still use it while it is closed.
       const dependent = Layer.effectDiscard(
         Effect.flatMap(SqlClient.SqlClient, (sql) =>
           Effect.addFinalizer(() =>

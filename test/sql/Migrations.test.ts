@@ -45,7 +45,7 @@ const storeAnswer = Effect.fnUntraced(function* (id: string, items: ReadonlyArra
 })
 
 /**
- * What a database had before there was a web application: three users, the first of them disabled, keys and
+ * Fills a database from before the web application: three users, the first of them disabled, keys and
  * usage.
  */
 const fillBeforeAccounts = Effect.fnUntraced(function* (hash: Uint8Array) {

@@ -16,10 +16,10 @@ const decodeObject = Schema.decodeUnknownOption(
 )
 
 /**
- * What the strictest servers refuse in a Chat Completions request, or null: a system message that isn't the
- * first, roles that don't alternate from the user on (calls and their results don't count, as in Mistral's
- * template; two of one role in a row never pass), results without calls, and names and arguments of calls
- * that can't be parsed, as with vLLM.
+ * The problem that the strictest servers find in a Chat Completions request, or null: a system message that
+ * isn't the first, roles that don't alternate from the user on (calls and their results don't count, as in
+ * Mistral's template; two of one role in a row never pass), results without calls, and names and arguments
+ * of calls that can't be parsed, as with vLLM.
  */
 export const templateProblem = (body: string): string | null => {
   const { messages } = Schema.decodeUnknownSync(Body)(body)

@@ -13,7 +13,7 @@ export interface CookieJar {
 interface KeptCookie {
   readonly value: string
   readonly path: string
-  /** As they were set, in lower case. */
+  /** The attributes that were set, in lower case. */
   readonly attributes: ReadonlyArray<string>
 }
 

@@ -4,7 +4,7 @@ import { makeMockModelServer } from "./MockModelServer.ts"
 import { startService } from "./ServiceProcess.ts"
 import { TestDatabase } from "./TestDatabase.ts"
 
-/** How soon another process takes over what a killed one had begun. */
+/** Seconds until another process takes over the work of a killed process. */
 const leaseSeconds = 5
 
 const model = {
@@ -17,7 +17,7 @@ const model = {
   cost: 0
 }
 
-/** What `makeInstallation` needs: a database of the file's own, and its client. */
+/** The services that `makeInstallation` needs: a database of the file's own, and its client. */
 export const installationLayer = Layer.merge(TestDatabase.layer, NodeFileSystem.layer)
 
 /**

@@ -13,17 +13,15 @@ export interface MockModelServer {
   readonly url: string
   /** Every chat request so far, oldest first. */
   readonly requests: ReadonlyArray<MockRequest>
-  /**
-   * How the next requests that carry no directive are answered, in order; then the usual answer comes again.
-   */
+  /** Sets the answers to the next requests that carry no directive, in order. The usual answer follows. */
   readonly script: (...behaviours: ReadonlyArray<MockBehaviour>) => Effect.Effect<void>
-  /** How requests are answered from now on for which there is neither a directive nor a script. */
+  /** Sets the answer to all later requests without a directive or a script. */
   readonly usually: (behaviour: () => MockBehaviour) => Effect.Effect<void>
-  /** What `GET /models` answers from now on. */
+  /** Sets the answer to `GET /models`. */
   readonly listModels: (answer: MockModelList) => Effect.Effect<void>
-  /** How often `GET /models` was asked. */
+  /** The number of requests of `GET /models`. */
   readonly listings: () => number
-  /** How many connections were opened. */
+  /** The number of connections that were opened. */
   readonly connections: () => number
   /** The n-th chat request (0 is the first), as soon as it has come. */
   readonly request: (index: number) => Effect.Effect<MockRequest>
@@ -38,7 +36,7 @@ export interface MockRequest {
   readonly path: string
   readonly headers: IncomingMessage["headers"]
   readonly body: Readonly<Record<string, unknown>>
-  /** How the exchange ended: the whole answer was sent, the server cut it, or the client went away. */
+  /** The end of the exchange: the whole answer was sent, the server cut it, or the client disconnected. */
   readonly ended: Effect.Effect<"answered" | "cut" | "aborted">
   /** Bytes that were handed to the connection so far. */
   readonly sentBytes: () => number
@@ -102,7 +100,7 @@ const arrivalOf = (state: State, index: number): Deferred.Deferred<MockRequest> 
 const handle = (state: State, request: IncomingMessage, response: ServerResponse): void => {
   const path = new URL(request.url ?? "/", "http://mock").pathname
   if (request.method === "GET" && path.endsWith("/models")) return answerModels(state, response)
-  // What llama.cpp and Ollama have beside the interface of OpenAI.
+  // llama.cpp and Ollama have endpoints beside the interface of OpenAI.
   if (request.method === "GET" || path === "/api/show") return void response.writeHead(404).end()
   const pieces: Array<Buffer> = []
   request.on("data", (piece: Buffer) => pieces.push(piece))

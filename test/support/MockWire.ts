@@ -52,7 +52,7 @@ export interface MockEvent {
   readonly data: string
 }
 
-/** How the mock server says things in one protocol. Each answer has one of its own. */
+/** The mock server's form of each message in one protocol. Each answer has one of its own. */
 export interface MockWire {
   /** Whatever may be part of a request's prompt. */
   readonly texts: (body: Body) => ReadonlyArray<string>
@@ -62,7 +62,7 @@ export interface MockWire {
   readonly call: (call: MockCall, fragments: ReadonlyArray<string>) => ReadonlyArray<MockEvent>
   /** `finish` is in the words of Chat Completions; `usage` in the protocol's own. */
   readonly finish: (finish: string, usage: Body | null | undefined) => ReadonlyArray<MockEvent>
-  /** What comes behind the finish. */
+  /** The events behind the finish. */
   readonly last: (usage: Body | null | undefined, done: boolean) => ReadonlyArray<MockEvent>
   readonly error: () => ReadonlyArray<MockEvent>
   readonly malformed: () => MockEvent
@@ -289,7 +289,7 @@ const makeResponsesWire = (body: Body): MockWire => {
 
 // ---- Anthropic Messages
 
-/** What the answer begins with, and what it ends with: the output is counted at the end. */
+/** The first and the last event of an answer: the output is counted at the end. */
 const anthropicBegin = {
   input_tokens: 6,
   cache_creation_input_tokens: 2,

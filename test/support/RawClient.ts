@@ -5,7 +5,7 @@ import type { Reply } from "./Wire.ts"
 /** A connection without an HTTP library on this side, for bytes that no library would send. */
 export interface RawClient {
   readonly send: (bytes: string) => Effect.Effect<void>
-  /** What has come so far, as soon as it satisfies the condition, or as the service hangs up. */
+  /** The text received so far, once it satisfies the condition or the service hangs up. */
   readonly read: (met: (seen: string) => boolean) => Effect.Effect<string>
   /** Everything that came until the service hung up. */
   readonly whole: Effect.Effect<string>

@@ -6,7 +6,7 @@ import { type S3Credentials, signatureProblem } from "./S3Signature.ts"
 import { serveOnLoopback } from "./serveOnLoopback.ts"
 
 /**
- * What the server does in place of its work, or after it:
+ * Faults that the server makes in place of its work, or after it:
  * - `500`, `SlowDown`: refuses with that code and does nothing
  * - `cut before`, `cut after`: drops the connection without an answer, before it has done anything or after
  *   it has done all
@@ -84,7 +84,7 @@ const refusal = (code: string): Answer => {
   return { ...xml("Error", field("Code", code) + field("Message", code)), status }
 }
 
-/** What the bucket holds and does, without HTTP. */
+/** The content and behavior of the bucket, without HTTP. */
 class Contents {
   readonly objects = new Map<string, Stored>()
   readonly uploads = new Map<string, Upload>()

@@ -13,7 +13,7 @@ export interface S3Credentials {
 
 export interface SignedParts {
   readonly method: string
-  /** As in the request line, with the query. */
+  /** The target of the request line, with the query. */
   readonly target: string
   readonly headers: Readonly<Record<string, string>>
   readonly signedHeaders: ReadonlyArray<string>
@@ -74,7 +74,7 @@ const timeOf = (text: string) =>
 const authorization =
   /^AWS4-HMAC-SHA256 Credential=([^/]+)\/(\d{8})\/([^/]+)\/s3\/aws4_request, ?SignedHeaders=([^,]+), ?Signature=([0-9a-f]{64})$/
 
-/** What is wrong with a request, by the code that S3 gives it; null for one that is in order. */
+/** The problem of a request, by the code that S3 gives it; null for a valid one. */
 export const signatureProblem = (
   request: IncomingMessage,
   body: Buffer,

@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { Effect } from "effect"
 import { removeDirectory } from "./removeDirectory.ts"
 
-/** Where Linux keeps files in memory. */
+/** The directory in which Linux keeps files in memory. */
 const memory = "/dev/shm"
 /** A container may give it no more than 64 MB. A run has several databases at once, of some 20 MB each. */
 const bytesMin = 2_000_000_000
@@ -38,8 +38,8 @@ const make = () => {
 }
 
 /**
- * For everything that a run writes, in memory where that has room for it: a disk takes several times as much
- * of the processor.
+ * The directory for everything that a run writes. It is in memory if that has room for it, because a disk
+ * takes several times as much of the processor.
  */
 export const scratchDirectory = Effect.acquireRelease(Effect.sync(make), ({ path }) =>
   Effect.sync(() => removeDirectory(path))

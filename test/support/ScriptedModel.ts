@@ -28,7 +28,7 @@ export const says = (...pieces: ReadonlyArray<string>): Stream.Stream<ModelPart,
 export const failure = (reason: ModelFailure["reason"]): ModelFailure =>
   new ModelFailure({ reason, provider: "scripted", model: "scripted-1", detail: "scripted" })
 
-/** What one call was asked. */
+/** The request of one call. */
 export interface Asked {
   readonly model: string
   readonly request: ModelRequest
@@ -86,13 +86,13 @@ export class ScriptedModel extends Context.Service<
     readonly next: (...streams: ReadonlyArray<Stream.Stream<ModelPart, ModelFailure>>) => Effect.Effect<void>
     /** Removes what is left of the script. */
     readonly clear: Effect.Effect<void>
-    /** What was asked so far, call by call. */
+    /** The requests so far, call by call. */
     readonly asked: Effect.Effect<ReadonlyArray<Asked>>
     /** Calls whose stream has ended, one way or the other. */
     readonly ended: Effect.Effect<number>
     /** Makes the models, or the one that is named, different from now on. */
     readonly change: (changes: Partial<Omit<ModelSpec, "id">>, model?: string) => Effect.Effect<void>
-    /** What the requests needed of a model. */
+    /** The requests' demands on a model. */
     readonly needs: Effect.Effect<ReadonlyArray<Need>>
   }
 >()("parley/test/ScriptedModel") {

@@ -8,7 +8,7 @@ export interface ScriptedReply {
   readonly headers?: Readonly<Record<string, string>>
   readonly events?: ReadonlyArray<object>
   readonly body?: string
-  /** What comes in place of the end: nothing any more, or a cut of the connection. */
+  /** The failure in place of the end: nothing more is sent, or the connection is cut. */
   readonly end?: "hang" | "cut"
   /** Nothing comes at all. */
   readonly silent?: true
@@ -18,7 +18,7 @@ export interface ScriptedRequest {
   readonly path: string
   readonly headers: IncomingMessage["headers"]
   readonly body: Readonly<Record<string, unknown>>
-  /** Whether the client went away before the answer was complete. */
+  /** The end of the exchange: a complete answer, or the client disconnected before. */
   readonly ended: Effect.Effect<"answered" | "aborted">
 }
 

@@ -40,7 +40,7 @@ export const commandLine = pathOf("../../dist/parley.js")
 
 /** The service as a process of its own. */
 export interface ServiceProcess {
-  /** Where it listens; waits for the start-up output. */
+  /** The address at which the service listens; waits for the start-up output. */
   readonly url: Effect.Effect<string>
   /** Everything it has written to its standard output and error so far. */
   readonly output: () => { readonly out: string; readonly err: string }

@@ -29,7 +29,7 @@ export interface CollectedPoint {
   readonly unit: string
   readonly kind: "gauge" | "sum" | "histogram"
   readonly attributes: Attributes
-  /** Of a histogram, its count. */
+  /** The value; for a histogram, its count. */
   readonly value: number
   readonly sum: number | undefined
 }
@@ -44,16 +44,16 @@ export interface Delivery {
 export interface TelemetryCollector {
   readonly url: string
   readonly deliveries: ReadonlyArray<Delivery>
-  /** How it answers from now on: with a status, or never. */
+  /** Sets the later answers: a status, or none ever. */
   readonly answer: (how: number | "never") => Effect.Effect<void>
   readonly spans: () => ReadonlyArray<CollectedSpan>
   readonly logs: () => ReadonlyArray<CollectedLog>
   readonly points: () => ReadonlyArray<CollectedPoint>
-  /** What the first delivery says about the process. */
+  /** The attributes of the process in the first delivery. */
   readonly resource: () => Attributes
 }
 
-/** What OTLP demands of JSON: ids as hexadecimal digits, times as decimal ones, numbers for kinds. */
+/** OTLP's rules for JSON: ids as hexadecimal digits, times as decimal ones, numbers for kinds. */
 const Id = (digits: number) => Schema.String.check(Schema.isPattern(new RegExp(`^[0-9a-f]{${digits}}$`)))
 const Nanos = Schema.String.check(Schema.isPattern(/^\d{18,20}$/))
 const Value = Schema.Union([

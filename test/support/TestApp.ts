@@ -22,7 +22,7 @@ import { bundle } from "./ServiceProcess.ts"
 import { type SettingsOverrides, testConfig } from "./TestConfig.ts"
 import { TestDatabase } from "./TestDatabase.ts"
 
-/** As cheap as Argon2id can be. */
+/** The lowest cost that Argon2id permits. */
 export const cheapPasswords = Layer.succeed(PasswordCost, { memory: 8, passes: 1, parallelism: 1 })
 
 /** Reader processes that start quickly. */

@@ -4,7 +4,7 @@ import { toolNames } from "../../src/domain/ModelCall.ts"
 import type { Settings } from "../../src/settings/AppConfig.ts"
 import { otlpSignals } from "../../src/settings/SettingsTable.ts"
 
-/** What a test wants to be different: any field, at any depth. */
+/** The settings that a test changes: any field, at any depth. */
 export type SettingsOverrides = {
   readonly [Field in keyof Settings]?: Settings[Field] extends string
     ? Settings[Field]

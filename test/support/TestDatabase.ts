@@ -25,7 +25,8 @@ export class TestDatabase extends Context.Service<
   TestDatabase,
   {
     /**
-     * For a second client (`Database.layerAddress({ url }, limits)`), or as DATABASE_URL of a child process.
+     * The address for a second client (`Database.layerAddress({ url }, limits)`), or for DATABASE_URL of a
+     * child process.
      */
     readonly url: Redacted.Redacted
   }

@@ -5,7 +5,7 @@ import { ResponseEvent } from "../../src/api/ResponseEvent.ts"
 import { ResponseObject, type ShownResponse } from "../../src/api/ResponseObject.ts"
 import { assertDeclared } from "./DeclaredStatuses.ts"
 
-/** What a client sees of one exchange, byte for byte. */
+/** One exchange as a client sees it, byte for byte. */
 export interface Reply {
   readonly status: number
   readonly headers: Headers
@@ -76,7 +76,7 @@ export const responseOf = (reply: Reply): ShownResponse => {
 
 const Envelope = Schema.Struct({
   detail: Schema.String,
-  // Of a field that there isn't, `/v1` says "" and `/openai/v1` null.
+  // An error without a field has "" here in `/v1`, and null in `/openai/v1`.
   error: Schema.Struct({ ...ErrorBody.fields, param: Schema.NullOr(Schema.String) })
 })
 const decodeEnvelope = Schema.decodeUnknownSync(Schema.fromJsonString(Envelope))

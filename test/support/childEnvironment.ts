@@ -1,6 +1,6 @@
 /**
- * What a process of a test gets of the surrounding environment: where programs are, and what Node has
- * compiled before.
+ * The part of the surrounding environment that a test's process gets: the path of programs, and the cache
+ * of code that Node has compiled.
  */
 export const childEnvironment: Readonly<Record<string, string>> = {
   PATH: process.env["PATH"] ?? "",

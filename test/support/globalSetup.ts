@@ -33,7 +33,7 @@ const embeddedServer = Effect.fnUntraced(function* (dataDir: string) {
 
 const setup = Effect.gen(function* () {
   const scratch = yield* scratchDirectory
-  // What the workers and their children take for temporary files.
+  // The workers and their children use this directory for temporary files.
   process.env["TMPDIR"] = scratch.path
   // Most of what a process takes to start is the compiling of its code.
   process.env["NODE_COMPILE_CACHE"] = join(scratch.path, "compiled")

@@ -5,7 +5,7 @@ const firstPauseMillis = 5
 /** Looking again and again costs more than what is waited for. */
 const lastPauseMillis = 100
 
-/** Of real time, also where a TestClock stands still. */
+/** Waits in real time, also if a TestClock stands still. */
 const pause = (millis: number) => Effect.promise(() => setTimeout(millis))
 
 /**

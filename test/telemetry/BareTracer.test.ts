@@ -4,7 +4,7 @@ import { bareTracer } from "../../src/telemetry/Otlp.ts"
 
 class Broken extends Schema.TaggedError<Broken>()("Broken", { message: Schema.String }) {}
 
-/** What a tracer is told of spans when they end. */
+/** The spans that a tracer receives when they end. */
 const ended = (effect: Effect.Effect<unknown, unknown>) =>
   Effect.gen(function* () {
     const told: Array<{ readonly name: string; readonly sampled: boolean; readonly exit: string }> = []

@@ -137,7 +137,7 @@ layer(processLayer, { excludeTestServices: true })("telemetry", (it) => {
           { deltas: ["ANSWERMARK"] }
         )
         yield* traffic(url)
-        // What isn't sent yet goes out with the process.
+        // Spans that aren't sent yet are sent when the process stops.
         yield* service.signal("SIGTERM")
         assert.strictEqual(yield* service.exit, 0)
         yield* checkSpans(collector, upstream)

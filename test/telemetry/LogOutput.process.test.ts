@@ -125,7 +125,7 @@ layer(Layer.merge(TestDatabase.clone, NodeFileSystem.layer), { excludeTestServic
       Effect.gen(function* () {
         const { ask, child, lost, stopped } = yield* started("pipe", "pipe")
         for (let n = 0; n < requestsBeyondPipe; n++) assert.strictEqual(yield* ask, 200)
-        // What the pipe has no room for waits, in bounds.
+        // Lines that the pipe has no room for wait, in bounds.
         assert.strictEqual(yield* lost, 0)
         assert.strictEqual(yield* stopped, 0)
         const lines = (yield* text(child.stderr)).split("\n")

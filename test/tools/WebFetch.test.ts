@@ -56,7 +56,7 @@ const sending =
     response.writeHead(200, { ...headers, ...(type === null ? {} : { "content-type": type }) }).end(body)
   }
 
-/** What stands in the frame, after what the page is. */
+/** The parts of the frame around a page: its mark, the lines about the page, and the text. */
 const framed = (text: string) => {
   const mark =
     /^<<< begin ([0-9a-f]{32})$/m.exec(text)?.[1] ?? assert.fail(`no frame in ${text.slice(0, 200)}`)
@@ -269,7 +269,7 @@ describe("an endless page", () => {
         })
         assert.match(page.before, /first 100000 bytes/, encoding)
       }
-      // What was cut before it is decompressed is decompressed as far as it goes.
+      // Bytes that were cut before decompression are decompressed as far as possible.
       const noise = Array.from({ length: 20_000 }, (_, at) => `${(at * 7919) % 10_007} `).join("")
       const cut = yield* fetched(sending(gzipSync(noise), "text/plain", { "content-encoding": "gzip" }), {
         fetchBytesMax: 20_000

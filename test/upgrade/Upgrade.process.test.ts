@@ -9,7 +9,7 @@ import { emptyDatabase } from "../support/EmptyDatabase.ts"
 import { startService } from "../support/ServiceProcess.ts"
 import { call, responseOf } from "../support/Wire.ts"
 
-/** What record.mjs has written of a released version, beside the data. */
+/** The facts that record.mjs has written about a released version, beside the data. */
 const Facts = Schema.fromJsonString(
   Schema.Struct({
     version: Schema.String,

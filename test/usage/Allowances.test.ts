@@ -152,7 +152,8 @@ layer(usageLayer.pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Allowance
           limit: 150,
           retryAfterSeconds: 2
         })
-        // Of a window that is spent and another one that is held, the spent one is what has to be waited for.
+        // If one window is used up and another one reserved, the client has to wait for the one that is
+        // used up.
         yield* usage.setLimits(caller.userId, { daily: 0 })
         assert.deepInclude(yield* refusal, {
           window: "daily",

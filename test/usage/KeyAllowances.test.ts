@@ -116,7 +116,7 @@ layer(usageLayer.pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Allowance
           assert.isAtMost(used, limits[index]!)
           const counted = yield* counters.read(owner)
           if (counted === undefined) continue
-          // What is counted is what is recorded, of each key and of the user.
+          // The counters of each key and of the user equal the recorded usage.
           assert.deepInclude(counted, { dayUsed: used, monthUsed: used, dayReserved: 0, monthReserved: 0 })
         }
       }).pipe(Effect.scoped),
@@ -139,7 +139,7 @@ layer(usageLayer.pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Allowance
         owner: "key",
         limit: 1
       })
-      // Of a day and a month that are spent, the month is what has to be waited for.
+      // If a day and a month are used up, the client has to wait for the month.
       const monthly = yield* withKeyLimits(tight, { dailyTokens: 1, monthlyTokens: 40 })
       assert.deepInclude(yield* refusalOf(monthly), { owner: "key", window: "monthly", limit: 40 })
     })
@@ -309,7 +309,7 @@ layer(usageLayer.pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Allowance
       assert.strictEqual((yield* refusalOf(caller))._tag, "DatabaseUnavailable")
       yield* faults.off
       assert.strictEqual((yield* ofKey(caller)).daily?.reserved, 11)
-      // What is uncertain is released when it is needed.
+      // Uncertain tokens are released when they are needed.
       assert.strictEqual((yield* usage.reserve(asking(caller, 39, { least: 39 }))).tokens, 39)
     })
   )

@@ -17,7 +17,7 @@ const makeKey = Effect.map(
   ({ keyId }) => keyId
 )
 
-/** How many of so many concurrent requests were admitted, sent to these processes in turn. */
+/** The number of admitted requests among so many concurrent ones, sent to these processes in turn. */
 const admitted = Effect.fnUntraced(function* (
   processes: ReadonlyArray<KeyRates["Service"]>,
   key: ApiKeyId,
@@ -32,7 +32,7 @@ const admitted = Effect.fnUntraced(function* (
   return exits.filter(Exit.isSuccess).length
 })
 
-/** As if the minute of the key had begun earlier, or later. */
+/** Moves the beginning of the key's minute. */
 const shift = Effect.fnUntraced(function* (key: ApiKeyId, seconds: number) {
   const sql = yield* SqlClient.SqlClient
   yield* sql`UPDATE key_minutes SET began = began + make_interval(secs => ${seconds}) WHERE key_id = ${key}::uuid`

@@ -138,7 +138,7 @@ class Ledger {
     }
   }
 
-  /** What is left, and what is granted of it. */
+  /** The number of tokens to grant, given those that are left. */
   grant(
     which: number,
     { least, most, usual }: { readonly most: number; readonly usual: number; readonly least: number }
@@ -306,7 +306,7 @@ const play = Effect.fnUntraced(function* (ledger: Ledger, steps: ReadonlyArray<S
     const { day: ofDay, month: ofMonth } = account
     assert.deepStrictEqual({ first: day, used: dayUsed, reserved: dayReserved }, { ...ofDay })
     assert.deepStrictEqual({ first: month, used: monthUsed, reserved: monthReserved }, { ...ofMonth })
-    // What the counters call reserved is the sum of what there is, each part once.
+    // The counters' reserved tokens are the sum of the reservations, each part counted once.
     const [row] = yield* sql`
       SELECT coalesce(sum(tokens) FILTER (WHERE day = ${day}::date), 0)::int AS day,
         coalesce(sum(tokens) FILTER (WHERE month = ${month}::date), 0)::int AS month,

@@ -63,7 +63,7 @@ export const limited = Effect.fnUntraced(function* (limits: {
   return { usage, caller }
 })
 
-/** As if the process that made them had died a while ago. */
+/** Lets the reservations expire, as if their process had been killed a while ago. */
 export const expire = Effect.fnUntraced(function* (responseId: ResponseId) {
   const sql = yield* SqlClient.SqlClient
   yield* sql`UPDATE token_reservations SET expires_at = clock_timestamp() - interval '1 second'

@@ -41,7 +41,7 @@ export const order = (left: Rational, right: Rational): number => {
   return above < 0n ? -1 : Number(above > 0n)
 }
 
-/** Whether the result differs from the true value by no more than the 34th significant digit. */
+/** True if the result differs from the true value by no more than the 34th significant digit. */
 export const isRightTo34Digits = (result: Rational, truth: Rational): boolean => {
   const difference = minus(result, truth)
   return positive(difference.above) * truth.below * 10n ** 33n <= positive(truth.above) * difference.below

@@ -78,7 +78,8 @@ describe("a request to a private address", () => {
         if (/^\s*http:?\/{0,3}[^/]*$/.test(url) || /www\.example\.com|example\//.test(url)) continue
         web.dialed.length = 0
         const error = yield* Effect.flip(get(web, `http://www.example.com/${number}`))
-        // What isn't written as a whole address is a path of the site, which is asked until it is too often.
+        // A target that isn't a whole address is a path of the site, which is requested until the limit of
+        // redirects.
         const isSafe = error.message === refusal || web.dialed.every((to) => to === `${publicAddress}:80`)
         assert.isTrue(isSafe, `${url}: ${error.message}`)
         assert.deepStrictEqual([...new Set(web.dialed)], [`${publicAddress}:80`], url)

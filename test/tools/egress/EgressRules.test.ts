@@ -5,7 +5,7 @@ import { privateUrls, privateV4, privateV6, trickyUrls, writtenV4 } from "./priv
 
 const nothingSet = { webAllowHosts: [], webDenyHosts: [], egressAllow: [] }
 
-/** Whether anything would be connected to, if a name had these addresses. */
+/** True if a connection would be opened, given that the host's name has these addresses. */
 const passes = (
   url: string,
   addresses: ReadonlyArray<string>,

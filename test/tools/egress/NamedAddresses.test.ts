@@ -110,7 +110,7 @@ describe("an address that the model wants to read", () => {
     ]) {
       assert.isNull(answer(query), query)
     }
-    // What the user has named as well may be read.
+    // An address that the user has named as well may be read.
     const both = [
       { text: leak, query: leak },
       { text: `Read ${leak}`, query: "" }

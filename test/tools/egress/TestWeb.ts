@@ -6,7 +6,7 @@ import { Egress } from "../../../src/tools/Egress.ts"
 import { type Dial, Network } from "../../../src/tools/egress/Network.ts"
 import { type SettingsOverrides, testConfig } from "../../support/TestConfig.ts"
 
-/** Where the servers of these tests are; everything else is never connected to. */
+/** The address of the servers of these tests; no connection to any other is opened. */
 export const siteHost = "127.0.0.2"
 
 /**
@@ -77,7 +77,7 @@ export const egressLayer = (web: TestWeb, tools: SettingsOverrides["tools"] = {}
 
 export interface Site {
   readonly port: number
-  /** What was asked of it. */
+  /** The requests that it received. */
   readonly requests: Array<IncomingMessage>
   readonly connections: () => number
 }

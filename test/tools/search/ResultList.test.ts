@@ -3,8 +3,8 @@ import { Schema } from "effect"
 import { renderResults, resultsOf } from "../../../src/tools/search/ResultList.ts"
 
 /**
- * What could break a list: line ends of all kinds, its own marks, HTML, what can't be seen, halves of
- * characters.
+ * Texts that could break a list: line ends of all kinds, its own marks, HTML, invisible characters, halves
+ * of characters.
  */
 const nasty = [
   "\n",

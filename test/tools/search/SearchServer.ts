@@ -2,17 +2,17 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { Effect, type Scope } from "effect"
 import { serveOnLoopback } from "../../support/serveOnLoopback.ts"
 
-/** What a search provider was asked. */
+/** A request to a search provider. */
 export interface SearchQuestion {
   readonly method: string
   readonly path: string
   readonly query: Readonly<Record<string, string>>
   readonly headers: IncomingMessage["headers"]
-  /** What was posted, parsed; null for a GET. */
+  /** The posted body, parsed; null for a GET. */
   readonly body: unknown
 }
 
-/** How one request is answered. */
+/** An answer to one request. */
 export type SearchReply =
   | { readonly json: unknown }
   | { readonly raw: string }
