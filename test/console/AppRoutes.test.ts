@@ -273,7 +273,7 @@ layer(withBuild(build), { excludeTestServices: true })("The web application", (i
 })
 
 describe("The label of a path in metrics and the access log", () => {
-  it("the label of a path is one for all files of `assets`, and for a page its path", () => {
+  it("the label is the same for all files of `assets`, and the path for a page", () => {
     const templateOf = makeTemplateOf(appRoutes)
     assert.deepStrictEqual(
       [script, "/assets/other.css", "/assets/a/b", "/usage/", "/", "/icon.svg", "/secret.txt"].map(

@@ -59,7 +59,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("At the same time", (it) =
     })
   )
 
-  it.effect("a sign-out and other requests end in an answer each, and the session is over", () =>
+  it.effect("every request beside a sign-out is answered, and the session has ended afterwards", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       const { headers, secret } = yield* someone("member", yield* someTenant)

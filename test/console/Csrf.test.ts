@@ -55,7 +55,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A request that changes so
 
 layer(TestApp.layer(), { excludeTestServices: true })("A request from another site's page", (it) => {
   for (const endpoint of declared) {
-    it.effect(`a request from another site's page is refused by ${endpoint.name}, with its token`, () =>
+    it.effect(`${endpoint.name} refuses a request from another site's page, even with a valid token`, () =>
       Effect.gen(function* () {
         const tenant = yield* refusedTenant
         const { headers } = yield* refusedActor("owner")

@@ -116,7 +116,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("Only owners manage owners
     })
   )
 
-  it.effect("no role gives a higher one, to others or to itself", () =>
+  it.effect("no role can give a role above its own, to others or to itself", () =>
     Effect.gen(function* () {
       for (const role of ["organization_admin", "admin", "owner"] as const) {
         for (const given of roles) {

@@ -91,12 +91,12 @@ const stateOf = Effect.fnUntraced(function* ({ organizationId, projectId, userId
 })
 
 layer(TestApp.layer(), { excludeTestServices: true })("What belongs to another organization", (it) => {
-  it.effect("many endpoints name what belongs to an organization", () =>
+  it.effect("many endpoints take an id of an organization", () =>
     Effect.sync(() => assert.isAtLeast(reached.length, 18))
   )
 
   for (const endpoint of reached) {
-    it.effect(`${endpoint.name} answers what belongs to another organization as missing, and keeps it`, () =>
+    it.effect(`${endpoint.name} treats an id of another organization as unknown, and changes nothing`, () =>
       Effect.gen(function* () {
         const own = yield* someTenant
         const actor = yield* someone("organization_admin", own)
@@ -119,7 +119,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("What belongs to another o
     )
   }
 
-  it.effect("what belongs to another organization is in no list that its admin doesn't see", () =>
+  it.effect("no list of an organization's admin has anything of another organization", () =>
     Effect.gen(function* () {
       const own = yield* someTenant
       const other = yield* someTenant

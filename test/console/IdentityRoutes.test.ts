@@ -186,7 +186,7 @@ layer(appLayer(), { excludeTestServices: true })("Signing in by an identity prov
     })
   )
 
-  it.effect("a sign-in by a provider believes no strange Host", () =>
+  it.effect("a sign-in by a provider builds its redirect URI from no foreign Host header", () =>
     Effect.gen(function* () {
       const { url } = yield* arrived(somebody())
       for (const [host, origin] of [
@@ -204,7 +204,7 @@ layer(appLayer(), { excludeTestServices: true })("Signing in by an identity prov
     })
   )
 
-  it.effect("a sign-in by a provider is a navigation, and other methods are not allowed", () =>
+  it.effect("a sign-in by a provider is refused to methods other than GET", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       for (const path of [begin, callback]) {
@@ -306,7 +306,7 @@ describe("the page to return to", () => {
     }
   })
 
-  it("the page to return to is the first page where the dots of a path hide a host", () => {
+  it("the page to return to is the first page if the dots of a path hide a host", () => {
     for (const asked of [".\\/", "/.//", "/.//?a=b", "/..//evil.test", "/./\\evil.test", "/.//usage"]) {
       assert.strictEqual(returnPath(asked), "/", asked)
     }

@@ -19,7 +19,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A request by another meth
     })
   )
 
-  it.effect("a preflight permits no other site anything", () =>
+  it.effect("a preflight request of another site is refused without CORS headers", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       for (const path of [
@@ -42,7 +42,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("A request by another meth
     })
   )
 
-  it.effect("a request does nothing that its headers or its query say instead of its method", () =>
+  it.effect("headers and a query that name another method are ignored", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       const { headers, secret } = yield* someone("member", yield* someTenant)

@@ -89,7 +89,7 @@ layer(TestApp.layer({ files: { filesPerUserMax: 4, bytesPerUserMax: 1_000 } }), 
     })
   )
 
-  it.effect("count towards what is used of the storage that is permitted", () =>
+  it.effect("the files of a signed-in user count toward the storage quota", () =>
     Effect.gen(function* () {
       const user = yield* someUser
       const before = yield* user.storage
@@ -102,7 +102,7 @@ layer(TestApp.layer({ files: { filesPerUserMax: 4, bytesPerUserMax: 1_000 } }), 
     })
   )
 
-  it.effect("show their text in parts of bounded length that never cut a character in two", () =>
+  it.effect("the text of a file is sent in parts of bounded length that never cut a character in two", () =>
     Effect.gen(function* () {
       const user = yield* someUser
       const text = "a😀b".repeat(100_000)
@@ -126,7 +126,7 @@ layer(TestApp.layer({ files: { filesPerUserMax: 4, bytesPerUserMax: 1_000 } }), 
     })
   )
 
-  it.effect("the texts of files are readable by their owner only, and say when there is none yet", () =>
+  it.effect("the text of a file is readable by its owner only, and not before the file was read", () =>
     Effect.gen(function* () {
       const [user, other] = [yield* someUser, yield* someUser]
       const id = yield* someFile(user.id, null, "late.txt")

@@ -92,7 +92,7 @@ layer(Logged, { excludeTestServices: true })("The log line of a request to /cons
 layer(TestApp.layerOn(TestDatabase.layerFailing), { excludeTestServices: true })(
   "While the database is away",
   (it) => {
-    it.effect("every endpoint says so, and no session is lost by it", () =>
+    it.effect("every endpoint answers database_unavailable during an outage, and the session survives", () =>
       Effect.gen(function* () {
         const faults = yield* SqlFaults
         const tenant = yield* someTenant

@@ -23,7 +23,7 @@ const endpoints = {
 }
 
 describe("the navigation", () => {
-  it("the navigation leads exactly those to a page whom the service answers there", () => {
+  it("the navigation shows a page to exactly the roles that its endpoint admits", () => {
     for (const [path, endpoint] of Object.entries(endpoints)) {
       const roles = rolesOf[Context.get(endpoint.annotations, Access)]
       assert.deepStrictEqual(

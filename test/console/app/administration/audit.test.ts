@@ -9,12 +9,12 @@ import { auditSearch } from "../../../../src/console/app/pages/administration/au
 import { AuditAction } from "../../../../src/domain/AuditEntry.ts"
 
 describe("the filter of the audit log", () => {
-  it("auditSearch takes what is text and not blank from the page's address", () => {
+  it("auditSearch keeps the texts of the page's address that are not blank", () => {
     const search = auditSearch({ actor: "  user@example.com ", action: "", since: 20_260_101, other: "x" })
     assert.deepStrictEqual(search, { actor: "user@example.com" })
   })
 
-  it("auditQueryOf has the service's filter, or none where the address can't be one", () => {
+  it("auditQueryOf returns the service's filter, or none for an invalid address", () => {
     const search = { actor: "operator", action: "user.role", since: "2026-02-28" } as const
     assert.deepStrictEqual(auditQueryOf(search), search)
     assert.deepStrictEqual(auditQueryOf({ action: "user.vanish" }), {})

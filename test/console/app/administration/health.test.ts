@@ -53,7 +53,7 @@ describe("the list of settings", () => {
     assert.deepStrictEqual(settingsFor(all, { text: "  nothing ", isChangedOnly: false }), [])
   })
 
-  it("the list of settings knows secrets from what the service sends for one", () => {
+  it("isSecret recognizes a setting whose value the service has redacted", () => {
     const settings = describeSettings(testConfig({ models: { openaiApiKey: Redacted.make("sk-secret") } }))
     const key = settings.find(({ name }) => name === "OPENAI_API_KEY")
     assert.isTrue(key !== undefined && isSecret(key) && isChanged(key))

@@ -6,7 +6,7 @@ const factsOf = (terms: Parameters<typeof planFacts>[0]) =>
   Object.fromEntries(planFacts(terms).map(({ label, value }) => [label, value]))
 
 describe("the terms of a plan", () => {
-  it("tell what is not bounded from what permits nothing", () => {
+  it("factsOf distinguishes terms without a limit from terms that permit nothing", () => {
     assert.deepInclude(factsOf({}), { Models: "All", "Tokens per day": "As the settings say" })
     assert.deepInclude(factsOf({ models: [], tokens: { daily: null, monthly: 0 } }), {
       Models: "None",

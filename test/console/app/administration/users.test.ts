@@ -6,7 +6,7 @@ import { Role } from "../../../../src/domain/Account.ts"
 import { mayManage, type Person } from "../../../../src/domain/Actor.ts"
 
 describe("the roles that the pages offer", () => {
-  it("the offered roles are those that the service lets a user of the role give", () => {
+  it("rolesManagedBy returns the roles that the service lets a user of each role give", () => {
     for (const role of Role.literals) {
       const actor = { _tag: "Person", role } as Person
       assert.sameMembers(
@@ -21,7 +21,7 @@ describe("the roles that the pages offer", () => {
 describe("what can be done with a user", () => {
   const user = (role: Role, disabled_at: string | null, identities = 0) => ({ role, disabled_at, identities })
 
-  it("the tasks for a user are none where its role is not the administrator's to manage", () => {
+  it("a user whose role the administrator may not manage has no tasks", () => {
     assert.deepStrictEqual(tasksFor("organization_admin", user("admin", null)), [])
     assert.deepStrictEqual(tasksFor("admin", user("owner", null)), [])
   })
@@ -56,7 +56,7 @@ describe("the limit of a user", () => {
     assert.strictEqual(kindOf({ ...window, limit: null, source: "settings" }), "default")
   })
 
-  it("the limit of a user is changed to what was chosen, whatever the number said before", () => {
+  it("changeOf returns the chosen limit, and the number only for an own limit", () => {
     assert.strictEqual(changeOf("default", 5), "default")
     assert.isNull(changeOf("none", 5))
     assert.strictEqual(changeOf("own", 5), 5)

@@ -53,7 +53,7 @@ describe("why a request failed", () => {
     }).pipe(Effect.provide(FetchHttpClient.layer))
   )
 
-  it.effect("requestFailed is unexpected where the answer has another form than the interface allows", () =>
+  it.effect("requestFailed has the code unexpected if the answer's form isn't that of the interface", () =>
     Effect.gen(function* () {
       const odd = HttpClient.make((request) =>
         Effect.succeed(HttpClientResponse.fromWeb(request, Response.json({ user: 5 })))

@@ -25,12 +25,12 @@ const page = (...data: ReadonlyArray<ConversationObject>): ConversationList => (
 const titles = (rows: ReadonlyArray<ConversationObject>) => rows.map(({ title }) => title)
 
 describe("The rows of the list of conversations", () => {
-  it("the list of conversations has a conversation once that was used while pages were read", () => {
+  it("rowsOfPages has a conversation once that was used while pages were read", () => {
     const rows = rowsOfPages([page(conversation(1, 9), conversation(2, 8)), page(conversation(1, 3)), page()])
     assert.deepStrictEqual(rows, [conversation(1, 9), conversation(2, 8)])
   })
 
-  it("keep those that newer ones have pushed out of the first page, and go on behind them", () => {
+  it("mergedPage keeps the conversations that newer ones have moved out of the first page", () => {
     const old = page(conversation(3, 3), conversation(2, 2), conversation(1, 1))
     const fresh = page(conversation(2, 5), conversation(4, 4), conversation(3, 3))
     const merged = mergedPage(old, fresh)
@@ -43,7 +43,7 @@ describe("The rows of the list of conversations", () => {
     assert.strictEqual(merged.last_id, old.last_id)
   })
 
-  it("leave out what was deleted elsewhere", () => {
+  it("mergedPage leaves out conversations that were deleted elsewhere", () => {
     const old = page(conversation(3, 3), conversation(2, 2))
     const fresh = page(conversation(3, 3), conversation(1, 1))
     assert.deepStrictEqual(titles(mergedPage(old, fresh).data), ["Conversation 3", "Conversation 1"])

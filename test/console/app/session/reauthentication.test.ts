@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { makeReauthentication } from "../../../../src/console/app/session/reauthentication.ts"
 
 describe("requests that wait for a session", () => {
-  it("wait for one dialog, and go on together", async () => {
+  it("requests that wait for a session share one dialog, and continue together", async () => {
     const reauthentication = makeReauthentication()
     let changes = 0
     reauthentication.subscribe(() => changes++)
