@@ -44,7 +44,7 @@ const directory = Effect.acquireRelease(
 
 describe.skipIf(skipReason() !== null)("Below a path of its host, behind a proxy,", () => {
   layer(Layer.merge(Chromium.layer, TestDatabase.clone), { excludeTestServices: true })((it) => {
-    it.effect("the application signs in, shows an answer, and opens its pages", () =>
+    it.effect("the application below a path signs in, shows an answer, and opens its pages", () =>
       Effect.gen(function* () {
         let target = ""
         const origin = `http://127.0.0.1:${yield* startProxy(() => target)}`

@@ -121,7 +121,7 @@ browserTests(
     )
 
     it.effect(
-      "a conversation keeps a stopped question, which the model never sees, until it is sent again",
+      "a stopped question stays in its conversation, and the model sees it only once it is sent again",
       () =>
         Effect.gen(function* () {
           yield* model.script(
@@ -158,7 +158,7 @@ browserTests(
         })
     )
 
-    it.effect("a conversation shows in another tab what is asked, answered and stopped in one", () =>
+    it.effect("a second tab shows the questions, answers and stops of the first", () =>
       Effect.gen(function* () {
         yield* model.script({ deltas: ["One."] }, { deltas: ["Two. "], endless: true, gapMillis: 20 })
         yield* visiting(async (page) => {
@@ -175,7 +175,7 @@ browserTests(
       })
     )
 
-    it.effect("a conversation refuses to replace what another browser replaced, and shows that", () =>
+    it.effect("a message that another browser has replaced can't be replaced, and the page shows that", () =>
       Effect.gen(function* () {
         yield* model.script({ deltas: ["First."] }, { deltas: ["Second."] }, { deltas: ["Third."] })
         const { storageState } = yield* owner
@@ -202,7 +202,7 @@ browserTests(
     )
 
     it.effect(
-      "a conversation refuses to replace a message after a question in another tab, and keeps what was typed",
+      "a message can't be replaced after a question in another tab, and the typed text stays where it is",
       () =>
         Effect.gen(function* () {
           yield* model.script({ deltas: ["First."] }, { deltas: ["Second."] }, { deltas: ["Third."] })
@@ -230,7 +230,7 @@ browserTests(
         })
     )
 
-    it.effect("a conversation is asked once what the page had not sent when it was loaded again", () =>
+    it.effect("a question whose request was lost by a reload is sent once", () =>
       Effect.gen(function* () {
         yield* model.script({ deltas: ["First."] }, { deltas: ["Second."] }, { deltas: ["Third."] })
         yield* visiting(
@@ -263,7 +263,7 @@ browserTests(
       })
     )
 
-    it.effect("a conversation says that the last answer stays when another one in its place is stopped", () =>
+    it.effect("an answer stays if its replacement is stopped, and the page says so", () =>
       Effect.gen(function* () {
         yield* model.script({ deltas: ["First."] }, { deltas: ["Other. "], endless: true, gapMillis: 20 })
         yield* visiting(async (page) => {
@@ -278,7 +278,7 @@ browserTests(
       })
     )
 
-    it.effect("a conversation that was being created keeps its first message over a reload", () =>
+    it.effect("a new conversation keeps its first message over a reload", () =>
       Effect.gen(function* () {
         yield* model.script({ deltas: ["Here."] })
         yield* visiting(async (page) => {
@@ -294,7 +294,7 @@ browserTests(
       })
     )
 
-    it.effect("a conversation keeps typed text while a message is edited and another is open", () =>
+    it.effect("typed text stays while a message is edited and another conversation is open", () =>
       Effect.gen(function* () {
         yield* model.script({ deltas: ["One."] })
         yield* visiting(
@@ -325,7 +325,7 @@ browserTests(
       })
     )
 
-    it.effect("a conversation has the focus on its text field when a pressed button has gone", () =>
+    it.effect("the text field gets the focus when a pressed button disappears", () =>
       Effect.gen(function* () {
         yield* model.script(
           { deltas: ["One. "], endless: true, gapMillis: 20 },
@@ -358,7 +358,7 @@ browserTests(
       })
     )
 
-    it.effect("a conversation that is deleted in one tab says so in the other", () =>
+    it.effect("a conversation that is deleted in one tab is reported as deleted in the other", () =>
       Effect.gen(function* () {
         yield* model.script({ deltas: ["Endless. "], endless: true, gapMillis: 20 })
         yield* visiting(
@@ -381,7 +381,7 @@ browserTests(
     )
 
     it.effect(
-      "a conversation keeps the question when the database goes away, and is answered when it is back",
+      "a question stays during an outage of the database, and can be answered afterwards",
       () =>
         Effect.gen(function* () {
           const run = Effect.runPromiseWith(yield* Effect.context<TestDatabase>())

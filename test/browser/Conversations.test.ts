@@ -44,7 +44,7 @@ const rich = [
 browserTests(
   "Conversations",
   (it) => {
-    it.effect("begin with a message, and show the answer while it is written, in all its forms", () =>
+    it.effect("a conversation begins with a message, and shows the answer's forms while it is written", () =>
       Effect.gen(function* () {
         for (const { colorScheme, width } of [
           { colorScheme: "light", width: 1440 },
@@ -73,7 +73,7 @@ browserTests(
       })
     )
 
-    it.effect("keep instructions, are listed, found, renamed and deleted", () =>
+    it.effect("a conversation keeps its instructions, is listed, found, renamed and deleted", () =>
       Effect.gen(function* () {
         yield* model.script({ deltas: ["Bonjour."] })
         yield* visiting(
@@ -108,7 +108,7 @@ browserTests(
       })
     )
 
-    it.effect("stop, and leave the question to be sent again", () =>
+    it.effect("a stopped answer leaves its question, which can be sent again", () =>
       Effect.gen(function* () {
         yield* model.script(
           { deltas: ["Once upon a time. "], endless: true, gapMillis: 20 },
@@ -129,7 +129,7 @@ browserTests(
       })
     )
 
-    it.effect("ask again, and edit the last message", () =>
+    it.effect("the last message can be answered again, and edited", () =>
       Effect.gen(function* () {
         yield* model.script({ deltas: ["First."] }, { deltas: ["Second."] }, { deltas: ["Third."] })
         yield* visiting(async (page) => {
@@ -149,7 +149,7 @@ browserTests(
       })
     )
 
-    it.effect("pick a running answer up again after a reload, and in a second tab", () =>
+    it.effect("a running answer continues after a reload, and in a second tab", () =>
       Effect.gen(function* () {
         const words = Array.from({ length: 60 }, (_, index) => `word${index} `)
         yield* model.script({ deltas: words, gapMillis: 50 })
@@ -166,7 +166,7 @@ browserTests(
       })
     )
 
-    it.effect("keep the question when the service is killed in the middle of the answer", () =>
+    it.effect("a question stays when the service is killed during the answer, and can be sent again", () =>
       Effect.gen(function* () {
         const app = yield* ServedApp
         yield* model.script(
@@ -193,7 +193,7 @@ browserTests(
       })
     )
 
-    it.effect("show a question as an API request", () =>
+    it.effect("a question can be viewed as an API request", () =>
       Effect.gen(function* () {
         yield* model.script({ deltas: ["Yes."] })
         yield* visiting(async (page) => {
@@ -210,7 +210,7 @@ browserTests(
       })
     )
 
-    it.effect("show nothing of an answer but its text, whatever it says", () =>
+    it.effect("a hostile answer runs no script, loads nothing and is shown as text", () =>
       Effect.gen(function* () {
         const hostile = [
           "<script>window.xss=1</script>",

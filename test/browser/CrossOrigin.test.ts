@@ -92,7 +92,7 @@ describe.skipIf(skipReason() !== null)("In a browser, a page of another origin",
       })
     )
 
-    it.effect("a page of an unlisted origin sends nothing, one of a listed nothing to /console", () =>
+    it.effect("a page of an unlisted origin can't send a request, nor a listed one to /console", () =>
       Effect.gen(function* () {
         const { alice, url } = yield* TestApp
         const { listed, stranger } = yield* Sites

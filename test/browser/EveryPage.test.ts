@@ -193,7 +193,7 @@ const missing = {
 }
 
 browserTests("Every page is accessible, light and dark, and fits a window of 360 pixels", (it) => {
-  it.effect("every page is accessible and fits where it has nothing to show", () =>
+  it.effect("every page is accessible and fits if it has nothing to show", () =>
     Effect.gen(function* () {
       const by = yield* owner
       // The owner has the key of the first start.
@@ -217,7 +217,7 @@ browserTests("Every page is accessible, light and dark, and fits a window of 360
     })
   )
 
-  it.effect("every page is accessible and fits with names as long as they may be", () =>
+  it.effect("every page is accessible and fits with the longest names", () =>
     Effect.gen(function* () {
       const { reader, single } = yield* longNames
       const cases = casesWith(single).filter((one) => !isEntry(one))
@@ -238,13 +238,13 @@ browserTests("Every page is accessible, light and dark, and fits a window of 360
     )
   }
 
-  it.effect("every page is accessible and fits where nobody is signed in", () =>
+  it.effect("every page is accessible and fits without a session", () =>
     Effect.gen(function* () {
       assertNone(yield* problemsOn(casesWith(missing).filter(isEntry), {}, seeContent))
     })
   )
 
-  it.effect("every page is accessible and fits where its content can't be loaded", () =>
+  it.effect("every page is accessible and fits if its content can't be loaded", () =>
     Effect.gen(function* () {
       const { storageState } = yield* owner
       const cases = casesWith({ ...missing, project: projectCase({ id: "1", name: "any" }) }).filter(

@@ -189,7 +189,7 @@ browserTests(
       })
     )
 
-    it.effect("take files of one's own, show when they are searchable, and what models see of them", () =>
+    it.effect("a project takes the user's files, and shows their state and the text that models see", () =>
       Effect.gen(function* () {
         const ada = yield* someone("filer@example.com")
         const bob = yield* someone("other@example.com")
@@ -225,7 +225,7 @@ browserTests(
       })
     )
 
-    it.effect("take uploads, several at once, and show what a search finds in them and why", () =>
+    it.effect("a project takes several uploads at once, and shows the results of a search and why", () =>
       Effect.gen(function* () {
         const ada = yield* someone("searcher@example.com")
         const { id } = yield* ada.ask("/projects", { name: "Search" })

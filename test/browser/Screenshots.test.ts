@@ -86,7 +86,7 @@ const shots: ReadonlyArray<
  * of the documentation.
  */
 browserTests("The screenshots of the documentation", (it) => {
-  it.effect("show pages with content", () =>
+  it.effect("the pages of the application are saved as screenshots with content", () =>
     Effect.gen(function* () {
       const { storageState } = yield* prepared
       for (const [name, options, use] of shots) {
