@@ -196,7 +196,7 @@ describe("a request to a package of the AI SDK", () => {
 })
 
 describe("an answer of a package of the AI SDK", () => {
-  it.effect.each(sdkVersions)("%s: has text, and usage in its form", (version) =>
+  it.effect.each(sdkVersions)("%s: an answer of an SDK package has text, and its usage", (version) =>
     Effect.gen(function* () {
       const end = version === "v2" ? { ...finish, finishReason: "stop", usage: usage.v2 } : finish
       const { call } = yield* setUpModel(() => [start(), text("Hel"), text("lo"), end], { version })

@@ -230,7 +230,7 @@ describe("failures of Gemini by @ai-sdk/google", () => {
     ],
     [{ events: [said([{ text: "Hi" }]), ended("MALFORMED_FUNCTION_CALL")] }, "malformed", undefined],
     [{ status: 502, body: "<html><title>Bad Gateway</title></html>" }, "server_error", 502]
-  ] as const)("%j is %s", ([reply, reason, status]) =>
+  ] as const)("Gemini's answer %j is %s", ([reply, reason, status]) =>
     Effect.gen(function* () {
       const { call, gemini } = yield* setUp()
       yield* gemini.script(reply)

@@ -77,7 +77,7 @@ describe.each(packages)("$package", (entry) => {
     [{ cutAt: "headers" }, "refused", undefined, ""],
     [{ cutAt: 2 }, "cut", undefined, "Hello, "],
     [{ finish: null, done: false }, "no_finish", undefined, "Hello, world."]
-  ])("%j is %s", ([behaviour, reason, status, before]) =>
+  ])("the package fails for an answer with %j: %s", ([behaviour, reason, status, before]) =>
     Effect.gen(function* () {
       const { call } = yield* setUp(entry)
       const { failure, parts } = yield* untilFailure(call(request(mockDirective(behaviour))))
@@ -115,7 +115,7 @@ describe("options that a package refuses", () => {
     [{ package: "@ai-sdk/openai" }, { stop: ["END"] }, "stop"],
     [{ package: "ai-sdk-openai-2" }, { stop: ["END"] }, "stop"],
     [{ package: "ai-sdk-openai-3" }, { seed: 1 }, "seed"]
-  ])("%j: %j is a 400 of %s", ([entry, options, parameter]) =>
+  ])("%j refuses %j with a 400 that names %s", ([entry, options, parameter]) =>
     Effect.gen(function* () {
       const { call } = yield* setUp(entry)
       const { failure, parts } = yield* untilFailure(call(request("hi", { options })))
@@ -125,7 +125,7 @@ describe("options that a package refuses", () => {
     })
   )
 
-  it.effect("refused options of a package are the operator's where the catalog has them", () =>
+  it.effect("options of the catalog that a package refuses are an error of the operator", () =>
     Effect.gen(function* () {
       const { call } = yield* setUp({
         package: "@ai-sdk/anthropic",

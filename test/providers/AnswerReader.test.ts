@@ -51,7 +51,7 @@ const piecesOf = (parts: ReadonlyArray<ModelPart>) =>
 
 describe("AnswerReader, the arguments of calls", () => {
   it.prop(
-    "leave as they are written, whatever their pieces are, and each call ends before the next one begins",
+    "arguments of calls stay as they are written, in any pieces, and each call ends before the next one begins",
     {
       values: Schema.Array(Schema.Array(Schema.String)).check(Schema.isMinLength(1), Schema.isMaxLength(4)),
       size: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 5 }))
@@ -84,7 +84,7 @@ describe("AnswerReader, the arguments of calls", () => {
     }
   )
 
-  it("wait for the end of the call before them, and for a sign of an object", () => {
+  it("the pieces of a call wait for the end of the call before, and for the start of an object", () => {
     const turns = [
       call(0, "a", "f", '{"x"'),
       call(1, "b", "g", '{"y"'),
@@ -156,7 +156,7 @@ describe("AnswerReader, text", () => {
     assert.strictEqual(textOf(parts), "yes")
   })
 
-  it("AnswerReader takes a thought for a sign of life, a role for none", () => {
+  it("AnswerReader counts reasoning as progress, and a role alone not", () => {
     const reader = new AnswerReader(openAiChat.makeDecode(), origin)
     reader.write(Buffer.from(delta({ role: "assistant", content: "" })))
     assert.strictEqual(reader.progress, 0)
@@ -164,7 +164,7 @@ describe("AnswerReader, text", () => {
     assert.strictEqual(reader.progress, 1)
   })
 
-  it("AnswerReader takes a refusal and content in parts for text", () => {
+  it("AnswerReader reads a refusal and content in parts as text", () => {
     const content = [
       { type: "thinking", thinking: [] },
       { type: "text", text: "a" }
@@ -224,7 +224,7 @@ describe("AnswerReader, finish and usage", () => {
     } as never)
   })
 
-  it("AnswerReader waits for a count where none was sent, or an unusable one", () => {
+  it("AnswerReader is uncounted without a usable usage, and keeps the text for an estimate", () => {
     for (const unusable of [
       undefined,
       null,
@@ -241,7 +241,7 @@ describe("AnswerReader, finish and usage", () => {
     }
   })
 
-  it("AnswerReader needs no [DONE] after a finish, and takes nothing after it", () => {
+  it("AnswerReader needs no [DONE] after a finish, and reads nothing after it", () => {
     assert.strictEqual(
       read(delta({ content: "a" }), finish("stop"), frame({ choices: [], usage })).state,
       "over"
@@ -294,12 +294,12 @@ describe("AnswerReader, tool calls", () => {
     assert.deepStrictEqual(whole, { id: "call_0", name: "clock", arguments: "{}" })
   })
 
-  it.each([" \n", "null", " null\n"])("AnswerReader takes the arguments %j for none", (none) => {
+  it.each([" \n", "null", " null\n"])("AnswerReader reads the arguments %j as none", (none) => {
     const [whole] = callsOf(read(call(0, "1", "clock", none), ending("tool_calls")).parts)
     assert.strictEqual(whole?.arguments, "{}")
   })
 
-  it("AnswerReader says tool_calls where the server says stop after a call", () => {
+  it("AnswerReader returns tool_calls if the server sends stop after a call", () => {
     assert.strictEqual(finishOf(read(call(0, "1", "a", "{}"), ending("stop")).parts)?.reason, "tool_calls")
   })
 
@@ -349,7 +349,7 @@ describe("AnswerReader, faults", () => {
     assert.strictEqual(read(finish("error")).fault?._tag, "ErrorEvent")
   })
 
-  it("AnswerReader misses the finish of a body that ends without one", () => {
+  it("AnswerReader fails for a body that ends without a finish", () => {
     assert.strictEqual(read(delta({ content: "a" })).fault?._tag, "FinishMissing")
     assert.strictEqual(read("").fault?._tag, "FinishMissing")
     assert.strictEqual(read(delta({ content: "a" }), "data: [DONE]\n\n").fault?._tag, "FinishMissing")

@@ -62,7 +62,7 @@ describe("AnswerReader: server-sent events", () => {
     }
   )
 
-  it("AnswerReader reads data with and without a blank, and a field without a colon", () => {
+  it("AnswerReader reads data with and without a space, and a field without a colon", () => {
     assert.deepStrictEqual(readText("data:a\n\ndata: b\n\ndata:  c\n\ndata\n\n"), ["a", "b", " c", ""])
   })
 

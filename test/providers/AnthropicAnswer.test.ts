@@ -31,7 +31,7 @@ describe("AnthropicMessages, the answer", () => {
     ["max_tokens", "length"],
     ["model_context_window_exceeded", "length"],
     ["refusal", "content_filter"]
-  ])("%s is %s", (reason, expected) => {
+  ])("the stop reason %s is read as %s", (reason, expected) => {
     const { parts } = read(start({ input_tokens: 1 }), end(reason, { output_tokens: 1 }), stop)
     assert.strictEqual(parts[0]?.type === "finish" && parts[0].reason, expected)
   })
@@ -106,7 +106,7 @@ describe("AnthropicMessages, the answer", () => {
     [{ type: "content_block_start", index: 0, content_block: { type: "tool_use" } }],
     [{ type: "message_start" }],
     [end(7)]
-  ])("%j is malformed", (event) => {
+  ])("the event %j is malformed", (event) => {
     assert.strictEqual(read(event).fault?._tag, "AnswerMalformed")
   })
 })

@@ -29,7 +29,7 @@ describe("AnthropicMessages, the marks of the cache", () => {
     }
   ]
 
-  it("stand on the system prompt, on the last tool and on the end of the question", () => {
+  it("cache marks stand on the system prompt, on the last tool and on the question's end", () => {
     const body = bodyOf("claude-haiku-4-5", request("", { messages, tools }))
     assert.deepStrictEqual(body["system"], [{ type: "text", text: "Be brief.", ...marked }])
     assert.deepStrictEqual(body["tools"], [
@@ -51,7 +51,7 @@ describe("AnthropicMessages, the marks of the cache", () => {
     assert.lengthOf(JSON.stringify(body).match(/cache_control/g) ?? [], 3)
   })
 
-  it("stand on the last result of a round of calls", () => {
+  it("a cache mark stands on the last result of a round of calls", () => {
     const opaque = { origin: "here", data: "" }
     const calls = ["c1", "c2"].map((id) => ({ id, name: "calc", arguments: "{}", opaque }))
     const loop: ReadonlyArray<ModelMessage> = [
@@ -66,7 +66,7 @@ describe("AnthropicMessages, the marks of the cache", () => {
     })
   })
 
-  it("stand nowhere else", () => {
+  it("a request without a system prompt has no cache mark there, and an unknown model none at all", () => {
     const body = bodyOf(claude.id, request("hi"))
     assert.notProperty(body, "system")
     assert.deepStrictEqual(body["messages"], [
@@ -120,7 +120,7 @@ describe("AnthropicMessages, what a server refuses", () => {
       "thinking_controls"
     ],
     ["invalid beta flag", "thinking_controls"]
-  ] as const)("%s: the part is left out, also of later requests", ([says, part]) =>
+  ] as const)("the refusal %s leaves the part out, also of later requests", ([says, part]) =>
     Effect.gen(function* () {
       const { call, learned, server } = yield* setUp()
       yield* server.script(refusal(says))
@@ -142,7 +142,7 @@ describe("AnthropicMessages, what a server refuses", () => {
     "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final assistant message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks).",
     "messages.1.content.1: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response.",
     "messages.1.content.0.thinking.signature: Field required"
-  ])("%s: this one request is repeated without what the model thought", (says) =>
+  ])("the refusal %s repeats this one request without the model's reasoning", (says) =>
     Effect.gen(function* () {
       const { call, learned, origin, server } = yield* setUp()
       const block = JSON.stringify({ type: "thinking", thinking: "", signature: "s" })

@@ -241,7 +241,7 @@ describe("AnthropicMessages, what Claude thinks", () => {
     [{ type: "content_block_start", index: 0, content_block: { type: "thinking", thinking: 7 } }],
     [{ type: "content_block_start", content_block: { type: "redacted_thinking", data: "x" } }],
     [{ type: "content_block_delta", index: 0, delta: { type: "thinking_delta" } }]
-  ])("%j is malformed", (event) => {
+  ])("the thinking event %j is malformed", (event) => {
     const reader = new AnswerReader(makeDecodeAnthropic(), origin)
     reader.write(Buffer.from(frames(event)))
     assert.strictEqual(reader.fault?._tag, "AnswerMalformed")

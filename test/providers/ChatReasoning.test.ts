@@ -159,7 +159,7 @@ describe("what a model thinks, in Chat Completions", () => {
     })
   })
 
-  it("reasoning is all there is where a tag is never closed", () => {
+  it("reasoning whose tag is never closed leaves an answer without text", () => {
     const parts = read([{ content: "<think>I a" }, { content: "dd" }], "length")
     assert.deepStrictEqual(
       parts.map(({ type }) => type),
@@ -179,7 +179,7 @@ describe("what a model thinks, in Chat Completions", () => {
     ["generic", { reasoning_content: "I add." }, {}, {}],
     ["deepseek", { reasoning_content: "I add." }, { reasoning_content: "" }, { reasoning_content: "" }],
     ["groq", {}, {}, {}]
-  ])("reasoning goes back as a server of %s wants it", (family, ...expected) => {
+  ])("reasoning goes back in the form that a server of %s demands", (family, ...expected) => {
     const encoded = [own, unthought, foreign].map((messages) => sent(messages, family)[1])
     assert.deepStrictEqual(
       encoded,
@@ -187,7 +187,7 @@ describe("what a model thinks, in Chat Completions", () => {
     )
   })
 
-  it("a round without it goes as text where the server demands it", () => {
+  it("a round without reasoning goes back as text if the server demands reasoning", () => {
     const asText = [
       { role: "user", content: "?" },
       { role: "assistant", content: "[called calc with {}]" },
@@ -236,7 +236,7 @@ describe("what a model thinks, in Chat Completions", () => {
     assert.isDefined(encoded[1]?.["tool_calls"])
   })
 
-  it("what was assumed to be thought isn't the answer where calls or a refusal follow", () => {
+  it("assumed reasoning isn't shown as the answer if calls or a refusal follow", () => {
     const tool_calls = [{ index: 0, id: "c1", function: { name: "calc", arguments: "{}" } }]
     for (const delta of [{ tool_calls }, { refusal: "No." }]) {
       const parts = read([{ content: "I should" }, delta], "stop", true)
@@ -253,7 +253,7 @@ describe("what a model thinks, in Chat Completions", () => {
     )
   })
 
-  it("a call that another model made has what stands for a signature", () => {
+  it("a call of another model gets a replacement for the signature", () => {
     const [, message] = sent(foreign, "gemini")
     assert.deepStrictEqual(message?.["tool_calls"], [
       encodedCall({ extra_content: { google: { thought_signature: "skip_thought_signature_validator" } } })

@@ -41,7 +41,7 @@ describe("ClaudeModels", () => {
     ["claude-opus-4-5@20251101", "high", undefined, effort("high")],
     ["claude-sonnet-4-5-20250929", "none", disabled, undefined],
     ["claude-haiku-4-5", "xhigh", undefined, effort("high")]
-  ])("%s with the effort %s thinks as its server permits", (model, level, thinking, config) => {
+  ])("%s with the effort %s gets the thinking fields of its server", (model, level, thinking, config) => {
     assert.deepStrictEqual(thinkingIn(model, level), [thinking, config])
   })
 
@@ -59,7 +59,7 @@ describe("ClaudeModels", () => {
     assert.deepStrictEqual(anthropicMessages.headersOf?.(model, asked({}), fullDialect), {})
   })
 
-  it("thinking without controls is named only where it would be off otherwise", () => {
+  it("thinking is sent without controls only if it would be off by default", () => {
     const plain = { ...fullDialect, thinkingControls: false }
     assert.deepStrictEqual(thinkingIn("claude-opus-5-5", "high", plain), [undefined, effort("high")])
     assert.deepStrictEqual(thinkingIn("claude-opus-4-8", "high", plain), [

@@ -115,7 +115,7 @@ const failureOf = (status: number, body: unknown) => {
 }
 
 describe("a request without room in the context", () => {
-  it.effect.each(refusals)("a full context is recognized by what %s says", ([, status, body, tokens]) =>
+  it.effect.each(refusals)("a full context is recognized in the refusal of %s", ([, status, body, tokens]) =>
     Effect.gen(function* () {
       const failure = yield* failureOf(status, body)
       assert.strictEqual(failure.reason, "context_length")

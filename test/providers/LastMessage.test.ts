@@ -99,7 +99,7 @@ describe("A request that ends with a text of the model", () => {
   })
 
   it.effect.each(["openai-chat", "openai-responses", "anthropic"] as const)(
-    "%s: ends with the user where the server refuses it, for that request alone",
+    "%s: the request ends with the user if the server refuses another end, for that request alone",
     (protocol) =>
       Effect.gen(function* () {
         const { call, server } = yield* setUpFor(protocol)

@@ -143,7 +143,7 @@ describe("OpenAiResponses, the answer", () => {
     [{ type: "response.function_call_arguments.delta", output_index: 0 }],
     [{ type: "response.output_item.added", output_index: 0, item: { type: "function_call" } }],
     [{ type: "response.completed" }]
-  ])("%j is malformed", (event) => {
+  ])("the event of Responses %j is malformed", (event) => {
     assert.strictEqual(read(event).fault?._tag, "AnswerMalformed")
   })
 })

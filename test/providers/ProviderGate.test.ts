@@ -80,7 +80,7 @@ const load = (through: ProviderGate) =>
   Effect.map(through.health, ({ running, waiting }) => [running, waiting])
 
 describe("the permits of a provider", () => {
-  it.effect("go round among the users who wait", () =>
+  it.effect("a permit goes to the waiting users in turn", () =>
     Effect.gen(function* () {
       const through = yield* gate({ concurrentMax: 2 })
       const requests = yield* Effect.forEach(["ada", "ada", "ada", "bob", "eve", "ada"], (user) =>

@@ -101,7 +101,7 @@ describe("Reasoning in the answer of a Responses server", () => {
     ["that was cut off", { ...reasoning("rs_1", "gAAA", "Hm."), status: "incomplete" }, [block("Hm.", null)]],
     ["without a summary", reasoning("rs_1", "gAAA"), [block("", sent("gAAA"))]],
     ["without either", reasoning("rs_1", null), []]
-  ])("%s is kept as far as it is of use", (_, item, expected) => {
+  ])("reasoning of Responses %s keeps its usable parts", (_, item, expected) => {
     assert.deepStrictEqual(joinedParts(streamOf(item)), expected)
     assert.deepStrictEqual(joinedParts(documentOf(item)), expected)
   })
@@ -143,7 +143,7 @@ describe("Reasoning in the answer of a Responses server", () => {
     }
   })
 
-  it("malformed pieces and items are no answer", () => {
+  it("an answer of Responses with malformed pieces or items fails", () => {
     const piece = {
       type: "response.reasoning_summary_text.delta",
       output_index: 0,

@@ -135,7 +135,7 @@ describe("What a Responses server refuses", () => {
     })
   )
 
-  it.effect("a refusal of both is learned one after the other, and a client's effort stays", () =>
+  it.effect("refusals of two parts are learned one after the other, and a client's effort stays", () =>
     Effect.gen(function* () {
       const { call, mock } = yield* setUp
       yield* mock.script(notSummed, notEncrypted)
@@ -174,7 +174,7 @@ describe("What a Responses server refuses", () => {
     })
   )
 
-  it.effect("a refusal of reasoning teaches nothing where the conversation has earlier reasoning", () =>
+  it.effect("a refusal of reasoning isn't learned if the conversation has earlier reasoning", () =>
     Effect.gen(function* () {
       const { call, learned, mock, origin } = yield* setUp
       const reasoning = [{ text: "", opaque: { origin, data: "{}" } }]

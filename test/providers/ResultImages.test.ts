@@ -58,7 +58,7 @@ describe("images of results", () => {
     )
   })
 
-  it("stand behind all results of the round in Chat Completions", () => {
+  it("images stand behind all results of the round in Chat Completions", () => {
     const all = sent(openAiChat)
     assert.deepStrictEqual(
       all.map(({ role }) => role),
@@ -71,7 +71,7 @@ describe("images of results", () => {
     })
   })
 
-  it("come with the round as text where nothing may stand behind results, or where a question follows", () => {
+  it("images come with the round as text if nothing may follow results, or if a question does", () => {
     const strict = sent(openAiChat, { ...fullDialect, imagesBehindResults: false })
     const asked = sent(openAiChat, fullDialect, [...messages, { role: "user", text: "So?" }])
     for (const all of [strict, asked]) {

@@ -64,7 +64,7 @@ describe.each(protocolNames)("%s, faults", (protocol) => {
     [{ raw: [`{"error":{"message":"no"}}`] }, "in_stream", undefined, ""],
     [{ raw: ["{"] }, "malformed", undefined, ""],
     [{ headers: { "content-encoding": "gzip" } }, "malformed", undefined, ""]
-  ])("%j is %s", ([behaviour, reason, status, before]) =>
+  ])("an answer with %j fails as %s", ([behaviour, reason, status, before]) =>
     Effect.gen(function* () {
       const { call } = yield* setUpFor(protocol)
       const { failure, parts } = yield* untilFailure(call(request(mockDirective(behaviour))))
@@ -78,7 +78,7 @@ describe.each(protocolNames)("%s, faults", (protocol) => {
     })
   )
 
-  it.effect("a port without a listener is refused", () =>
+  it.effect("a call of a port without a listener fails as refused", () =>
     Effect.gen(function* () {
       const url = yield* Effect.scoped(Effect.map(makeMockModelServer, (server) => server.url))
       const upstream = yield* makeUpstream(timeouts)
@@ -89,7 +89,7 @@ describe.each(protocolNames)("%s, faults", (protocol) => {
     })
   )
 
-  it.effect("a server that doesn't speak HTTP is malformed", () =>
+  it.effect("a server that doesn't speak HTTP fails the call as malformed", () =>
     Effect.gen(function* () {
       const url = yield* rawServer((socket) => socket.on("data", () => socket.end("220 smtp ready\r\n")))
       const upstream = yield* makeUpstream(timeouts)

@@ -23,15 +23,15 @@ const idsIn = (messages: ReadonlyArray<ModelMessage>) => [
 describe("the ids of calls", () => {
   it.each<readonly [name: string, messages: ReadonlyArray<ModelMessage>, ids: ReadonlyArray<string>]>([
     ["are those of their server", round(call("a", "x"), call("b", "y")), ["x", "y"]],
-    ["stay where another model made the call", round(call("a"), call("b", "y")), ["a", "y"]],
+    ["stay if another model made the call", round(call("a"), call("b", "y")), ["a", "y"]],
     [
-      "are those of their server for the first of several calls with the same",
+      "are those of their server for the first of several calls with the same id",
       [...round(call("a", "call_0")), ...round(call("b", "call_0")), ...round(call("c", "z"))],
       ["call_0", "b", "z"]
     ],
-    ["stay where another call has it", [...round(call("a", "b")), ...round(call("b"))], ["a", "b"]],
-    ["are the same where they are", round(call("a", "a")), ["a"]]
-  ])("%s", (_, messages, ids) => {
+    ["stay if another call has the id", [...round(call("a", "b")), ...round(call("b"))], ["a", "b"]],
+    ["stay if the server has the same ids", round(call("a", "a")), ["a"]]
+  ])("the ids of calls %s", (_, messages, ids) => {
     assert.deepStrictEqual(idsIn(withServersIds(messages)), [ids, ids])
   })
 })

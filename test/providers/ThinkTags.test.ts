@@ -23,7 +23,7 @@ describe("reasoning between tags", () => {
     ["<thin", "", "<thin"],
     ["A tag: <think>no</think>", "", "A tag: <think>no</think>"],
     ["", "", ""]
-  ])("%j", (answer, thought, text) => {
+  ])("ThinkTags separates the reasoning and the text of %j", (answer, thought, text) => {
     assert.deepStrictEqual(split([answer]), { thought, text })
   })
 
@@ -36,7 +36,7 @@ describe("reasoning between tags", () => {
     ["Yes.</thi", "Yes.</thi", "Yes.</thi"],
     ["<", "<", "<"],
     ["", "", ""]
-  ])("%j, where the opening tag stands in the prompt", (answer, thought, text) => {
+  ])("ThinkTags separates %j if the opening tag stands in the prompt", (answer, thought, text) => {
     assert.deepStrictEqual(split([answer], true), { thought, text })
   })
 
@@ -49,14 +49,14 @@ describe("reasoning between tags", () => {
     })
   })
 
-  it("what comes behind the end of assumed reasoning is text", () => {
+  it("text behind the end of assumed reasoning is part of the answer", () => {
     const tags = new ThinkTags(true)
     const all = [tags.split("Hm."), tags.end(false), tags.split("Yes."), tags.end(true), tags.end(true)]
     assert.strictEqual(all.map(({ thought }) => thought).join(""), "Hm.")
     assert.strictEqual(all.map(({ text }) => text).join(""), "Yes.")
   })
 
-  it("an answer that was cut before the closing tag is no text", () => {
+  it("reasoning whose closing tag was cut off is no text", () => {
     assert.deepStrictEqual(split(["Hm."], true, false), { thought: "Hm.", text: "" })
   })
 

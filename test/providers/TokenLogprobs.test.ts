@@ -47,7 +47,7 @@ const chat = (logprobs: number | undefined, ...events: ReadonlyArray<object>) =>
   partsOf("openai-chat", framed(...events, end), logprobs)
 
 describe("Logprobs of Chat Completions", () => {
-  it("stand beside the text of their chunk, with as many others as were asked for", () => {
+  it("logprobs stand beside the text of their chunk, with as many alternatives as requested", () => {
     const [part] = chat(1, chunk({ content: "Hello" }, "Hel", "lo"))
     const logprobs = ["Hel", "lo"].map((token) => mockLogprob(token, 1))
     assert.deepStrictEqual(part, { type: "text", text: "Hello", logprobs })
@@ -129,7 +129,7 @@ describe("Logprobs of Chat Completions", () => {
     assert.deepStrictEqual(toldIn(parts), [["Yes", ["Yes"]]])
   })
 
-  it("end at a bound, and the text goes on", () => {
+  it("logprobs end at their limit, and the text continues", () => {
     const long = Array.from({ length: 101 }, () =>
       chunk({ content: "a" }, ...Array.from({ length: 1_000 }, () => "a"))
     )
@@ -152,7 +152,7 @@ const completed = {
 }
 
 describe("Logprobs of Responses", () => {
-  it("stand beside the text of their delta where they were asked for", () => {
+  it("logprobs of Responses stand beside the text of their delta if requested", () => {
     const body = framed(textDelta("Yes", [mockLogprob("Yes", 3)]), textDelta(".", []), completed)
     assert.deepStrictEqual(partsOf("openai-responses", body, 2).slice(0, 2), [
       { type: "text", text: "Yes", logprobs: [mockLogprob("Yes", 2)] },

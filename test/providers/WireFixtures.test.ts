@@ -88,7 +88,7 @@ describe("answers as they are documented", () => {
     ],
     ["anthropic", "length", [...text("Once upon a"), finish("length", [31, 0, 4, 0])]],
     ["anthropic", "refusal", [finish("content_filter", [31, 0, 3, 0])]]
-  ])("%s, %s", (protocol, name, expected) => {
+  ])("the documented answer of %s, %s, is read in pieces of any size", (protocol, name, expected) => {
     const bytes = bytesOf(`${protocol}-${name}`)
     for (const size of [1, 2, 7, 100, bytes.length]) {
       const { fault, parts } = read(protocol, bytes, size)
@@ -100,7 +100,7 @@ describe("answers as they are documented", () => {
     ["openai-responses", "failed", [], "an error in the stream server_error"],
     ["openai-responses", "error", [], "an error in the stream rate_limit_exceeded"],
     ["anthropic", "overloaded", text("High"), "an error in the stream overloaded_error"]
-  ])("%s, %s fails in the stream", (protocol, name, expected, detail) => {
+  ])("the documented answer of %s, %s, fails in the stream", (protocol, name, expected, detail) => {
     const { fault, parts } = read(protocol, bytesOf(`${protocol}-${name}`), 13)
     assert.deepStrictEqual(parts, [...expected])
     assert.strictEqual(fault?._tag, "ErrorEvent")
@@ -111,7 +111,7 @@ describe("answers as they are documented", () => {
     ["openai-chat", "text"],
     ["openai-responses", "text"],
     ["anthropic", "text"]
-  ])("%s, cut before its end, is no answer", (protocol, name) => {
+  ])("the documented answer of %s, %s, fails if it is cut before its end", (protocol, name) => {
     const bytes = bytesOf(`${protocol}-${name}`)
     const half = read(protocol, bytes.subarray(0, bytes.indexOf("6 –")), 7)
     assert.strictEqual(half.parts.at(-1)?.type, "text")
