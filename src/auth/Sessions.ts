@@ -25,7 +25,7 @@ import { type Attempt, SignInThrottle } from "./SignInThrottle.ts"
 
 /** Rows of failed attempts that a sweep leaves; those without a failure for the longest time go first. */
 const attemptRowsMax = 200_000
-/** After this time no failure counts any more: see auth/AttemptRule. */
+/** After this time no failure counts any more: see SignInThrottle. */
 const forgottenHours = 24
 const sweepEvery = "5 minutes"
 

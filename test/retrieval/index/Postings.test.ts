@@ -8,7 +8,7 @@ import {
   postingRowsMax,
   rowsOf,
   textOf
-} from "../../src/retrieval/index/Postings.ts"
+} from "../../../src/retrieval/index/Postings.ts"
 
 const below = (maximum: number, minimum = 0) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
 

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Words } from "../../src/retrieval/analysis/Words.ts"
+import { Words } from "../../../src/retrieval/analysis/Words.ts"
 
 const wordsOf = (text: string) => new Words().of(text).map((word) => word.text)
 

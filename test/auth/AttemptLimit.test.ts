@@ -25,7 +25,7 @@ const admitted = (limit: AttemptLimit, gaps: ReadonlyArray<number>) => {
 
 for (const [name, limit] of Object.entries(attemptLimits)) {
   describe(`the limit of failed attempts: ${name}`, () => {
-    it.effect.prop("an AttemptRule admits the free attempts, then one for each wait", [pauses], ([gaps]) =>
+    it.effect.prop("an AttemptLimit admits the free attempts, then one for each wait", [pauses], ([gaps]) =>
       Effect.sync(() => {
         const times = admitted(limit, gaps)
         const doublings = Math.ceil(Math.log2(limit.waitSecondsMax))
@@ -40,7 +40,7 @@ for (const [name, limit] of Object.entries(attemptLimits)) {
     )
 
     it.effect.prop(
-      "an AttemptRule never waits longer than its maximum, nor shorter after one more failure",
+      "an AttemptLimit never waits longer than its maximum, nor shorter after one more failure",
       [pauses],
       ([gaps]) =>
         Effect.sync(() => {
@@ -55,12 +55,12 @@ for (const [name, limit] of Object.entries(attemptLimits)) {
     )
 
     it.effect.prop(
-      "an AttemptRule never counts fewer failures because a clock was set back",
+      "an AttemptLimit never counts fewer failures because a clock was set back",
       [Pause, Pause],
       ([level, seconds]) => Effect.sync(() => assert.strictEqual(leaked(limit, level, -seconds), level))
     )
 
-    it.effect("an AttemptRule forgets all failures within a day", () =>
+    it.effect("an AttemptLimit forgets all failures within a day", () =>
       Effect.sync(() => {
         const worst = limit.freeMax + Math.log2(limit.waitSecondsMax) + 2
         assert.strictEqual(leaked(limit, worst, 86_400), 0)

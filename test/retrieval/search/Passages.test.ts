@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { FileId } from "../../src/domain/Ids.ts"
-import { aboveFloor, joinNeighbors, withoutRepetitions } from "../../src/retrieval/search/Ranking.ts"
-import type { Scored } from "../../src/retrieval/search/SearchTable.ts"
-import { editsBetween, editsMax, nearestOf } from "../../src/retrieval/search/Spelling.ts"
+import { FileId } from "../../../src/domain/Ids.ts"
+import { aboveFloor, joinNeighbors, withoutRepetitions } from "../../../src/retrieval/search/Ranking.ts"
+import type { Scored } from "../../../src/retrieval/search/SearchTable.ts"
+import { editsBetween, editsMax, nearestOf } from "../../../src/retrieval/search/Spelling.ts"
 
 const files = ["00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"].map((id) =>
   FileId.make(id)

@@ -1,9 +1,9 @@
 import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
-import { makeCompaction } from "../../src/retrieval/index/IndexMaintenance.ts"
-import { Retrieval } from "../../src/retrieval/Retrieval.ts"
-import { until } from "../support/until.ts"
+import { makeCompaction } from "../../../src/retrieval/index/IndexMaintenance.ts"
+import { Retrieval } from "../../../src/retrieval/Retrieval.ts"
+import { until } from "../../support/until.ts"
 import {
   addFile,
   explain,
@@ -13,7 +13,7 @@ import {
   searchLayer,
   someCorpusFile,
   someProject
-} from "./SearchFixture.ts"
+} from "../SearchFixture.ts"
 
 const wordOf = (number: number): string => `w${number.toString(36)}q`
 

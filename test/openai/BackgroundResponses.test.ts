@@ -39,7 +39,7 @@ const missing = `resp_${crypto.randomUUID()}`
 /** On a busy machine, too, a refusal comes before the wait for it ends. */
 const patient = TestApp.layer().pipe(Layer.provide(Layer.succeed(AcceptWait, "1 minute")))
 
-layer(patient, { excludeTestServices: true })("responses that are made apart", (it) => {
+layer(patient, { excludeTestServices: true })("responses of background jobs", (it) => {
   it.effect("what a deleted conversation said can't be read again, and its key is free", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel

@@ -1,9 +1,9 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import type { AttributeFilter, FileAttributes } from "../../src/domain/FileAttributes.ts"
-import type { Query } from "../../src/retrieval/search/Searching.ts"
-import { addFile, type Corpus, searchAll, searchLayer, someProject } from "./SearchFixture.ts"
+import type { AttributeFilter, FileAttributes } from "../../../src/domain/FileAttributes.ts"
+import type { Query } from "../../../src/retrieval/search/Searching.ts"
+import { addFile, type Corpus, searchAll, searchLayer, someProject } from "../SearchFixture.ts"
 
 /** A file that can be found, with attributes. */
 const addNoted = Effect.fnUntraced(function* (

@@ -1,8 +1,8 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { Policy } from "../../src/plans/Policy.ts"
-import { Retrieval } from "../../src/retrieval/Retrieval.ts"
-import { addFile, type Corpus, searchLayer, someProject } from "./SearchFixture.ts"
+import { Policy } from "../../../src/plans/Policy.ts"
+import { Retrieval } from "../../../src/retrieval/Retrieval.ts"
+import { addFile, type Corpus, searchLayer, someProject } from "../SearchFixture.ts"
 
 const searchWith = Effect.fnUntraced(function* ({ projectId }: Corpus, text: string, characters?: number) {
   const membership = yield* (yield* Policy).projectOfOperator(projectId)

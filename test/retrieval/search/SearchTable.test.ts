@@ -1,8 +1,8 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { makeSearchTable } from "../../src/retrieval/search/SearchTable.ts"
-import { addFile, searchLayer, someProject } from "./SearchFixture.ts"
+import { makeSearchTable } from "../../../src/retrieval/search/SearchTable.ts"
+import { addFile, searchLayer, someProject } from "../SearchFixture.ts"
 
 const chunks = 100
 /** Sections that are a chunk each, with words of their own beside those that they all have. */

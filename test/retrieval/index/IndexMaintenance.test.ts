@@ -1,8 +1,8 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { makeCompaction } from "../../src/retrieval/index/IndexMaintenance.ts"
-import { addFile, explain, search, searchLayer, someProject } from "./SearchFixture.ts"
+import { makeCompaction } from "../../../src/retrieval/index/IndexMaintenance.ts"
+import { addFile, explain, search, searchLayer, someProject } from "../SearchFixture.ts"
 
 const postingsOf = Effect.fnUntraced(function* (id: number) {
   const sql = yield* SqlClient.SqlClient

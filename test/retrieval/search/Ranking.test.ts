@@ -1,7 +1,7 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { idfOf, queryTerms, wordsMax } from "../../src/retrieval/search/Ranking.ts"
-import { addFile, explain, searchLayer, someProject } from "./SearchFixture.ts"
+import { idfOf, queryTerms, wordsMax } from "../../../src/retrieval/search/Ranking.ts"
+import { addFile, explain, searchLayer, someProject } from "../SearchFixture.ts"
 
 /** Words that are their own stems, and that no list of small words has. */
 const vocabulary = ["amber", "birch", "coral", "delta", "ember", "fjord"]
