@@ -183,7 +183,7 @@ layer(processLayer, { excludeTestServices: true })("the bundle", (it) => {
 // A database of its own: a process that was killed counts for a minute on the other one.
 layer(processLayer, { excludeTestServices: true })("the bundle's parts", (it) => {
   it.effect(
-    "hold the reference page's script, and nothing of Swagger",
+    "the bundle's parts hold the reference page's script, and nothing of Swagger",
     () =>
       Effect.gen(function* () {
         const upstream = yield* makeMockModelServer

@@ -339,7 +339,7 @@ describe("exceptions", () => {
   const exception: Exception = { path: "src/a.ts", about: "Date.now", reason: "a test" }
   const violation = { path: "src/a.ts", line: 3, rule: "word", message: "Date.now is not used here" }
 
-  it("cover the violations that they name, and no others", () => {
+  it("the exceptions cover the violations that they name, and no others", () => {
     assert.deepStrictEqual(applyExceptions([violation], [exception]), [])
     for (const other of [
       { ...violation, path: "src/b.ts" },

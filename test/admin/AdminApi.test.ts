@@ -231,7 +231,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("AdminApi", (it) => {
       })
     )
 
-    it.effect("answer with an envelope that names what exists already or doesn't exist", () =>
+    it.effect("an account endpoint names in its error what exists already or doesn't exist", () =>
       Effect.gen(function* () {
         const { accounts } = yield* clientWith()
         const there = { name: "There" }
@@ -263,7 +263,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("AdminApi", (it) => {
       })
     )
 
-    it.effect("reject a malformed request with a 400 that names the field", () =>
+    it.effect("an account endpoint rejects a malformed request with a 400 that names the field", () =>
       Effect.gen(function* () {
         const headers = yield* operator
         const bad = [
@@ -304,7 +304,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("AdminApi", (it) => {
       })
     )
 
-    it.effect("answer 503 while the database is unavailable", () =>
+    it.effect("an account endpoint answers 503 while the database is unavailable", () =>
       Effect.gen(function* () {
         const faults = yield* SqlFaults
         const headers = yield* operator

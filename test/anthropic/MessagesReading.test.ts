@@ -33,7 +33,7 @@ const result = (content: unknown, more = {}) => ({
 })
 
 describe("The messages of a request", () => {
-  it.effect("give results of tools as text where they are text, and as parts where they have images", () =>
+  it.effect("results of tools become text if they are text, and parts if they have images", () =>
     Effect.gen(function* () {
       const asked = { role: "assistant", content: [use] }
       const outputs = [
@@ -65,7 +65,7 @@ describe("The messages of a request", () => {
     })
   )
 
-  it.effect("keep the order of results and of what is said between them", () =>
+  it.effect("the order of results and of the text between them stays", () =>
     Effect.gen(function* () {
       const results = result("done").content
       const input = yield* inputOf(
@@ -85,7 +85,7 @@ describe("The messages of a request", () => {
     })
   )
 
-  it.effect("give back thinking that was sealed here, and leave out all other", () =>
+  it.effect("thinking that was sealed here is given back, and all other is left out", () =>
     Effect.gen(function* () {
       const thinking = (signature?: string | null) => ({ type: "thinking", thinking: "hm", signature })
       const content = [
@@ -107,7 +107,7 @@ describe("The messages of a request", () => {
     })
   )
 
-  it.effect("take files of the service by their ids, with prefix and without", () =>
+  it.effect("files of the service are taken by their ids, with prefix and without", () =>
     Effect.gen(function* () {
       const id = "0197d5a0-0000-7000-8000-000000000001"
       for (const file_id of [id, `file-${id}`]) {
@@ -127,7 +127,7 @@ describe("The messages of a request", () => {
     })
   )
 
-  it.effect("turn a budget of thinking into an effort that is a hint", () =>
+  it.effect("a budget of thinking becomes an effort that is a hint", () =>
     Effect.gen(function* () {
       for (const [thinking, config, effort] of [
         [undefined, undefined, undefined],
@@ -149,7 +149,7 @@ describe("The messages of a request", () => {
     })
   )
 
-  it.effect("bound the service's own tools for the web by the sum of their uses, and offer no others", () =>
+  it.effect("the service's web tools are bounded by the sum of their uses, and no others are offered", () =>
     Effect.gen(function* () {
       const search = { type: "web_search_20250305", name: "web_search", max_uses: 3 }
       const fetch = { type: "web_fetch_20250910", name: "web_fetch" }
@@ -170,7 +170,7 @@ describe("The messages of a request", () => {
 })
 
 describe("The words of an error", () => {
-  it("name the place in the messages", () => {
+  it("an error names the place in the messages", () => {
     const places = [
       { path: "messages[0]", parts: ["messages[0].content[1]", "messages[0].content[1]"] },
       { path: "messages[1].content[0]", parts: ["messages[1].content[0].content[2]"] }

@@ -17,7 +17,7 @@ const anotherProcess = Layer.fresh(
 layer(recordingLayer)("Two processes that do the same at once", (it) => {
   for (const { actions, first, repeats, run, title } of changes) {
     if (repeats === true) continue
-    it.effect(`record ${title} once`, () =>
+    it.effect(`two processes record ${title} once`, () =>
       Effect.gen(function* () {
         const another = yield* Layer.build(anotherProcess)
         for (let round = 0; round < rounds; round++) {
@@ -38,7 +38,7 @@ layer(recordingLayer)("Two processes that do the same at once", (it) => {
     )
   }
 
-  it.effect("record changes of one value as a chain without a gap, in their order", () =>
+  it.effect("two processes record changes of one value as a chain without a gap, in their order", () =>
     Effect.gen(function* () {
       const { organization, user } = yield* someTenant
       const another = yield* Layer.build(anotherProcess)

@@ -43,7 +43,7 @@ const onlyOwners = (...users: ReadonlyArray<User>) =>
 
 layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layer)))("Roles", (it) => {
   for (const acting of roles) {
-    it.effect(`one who is ${acting} gives, and takes away, no role above what that manages`, () =>
+    it.effect(`a user who is ${acting} gives, and removes, no role above those that it manages`, () =>
       Effect.gen(function* () {
         const accounts = yield* Accounts
         const { organization, user: actor } = yield* makeUser

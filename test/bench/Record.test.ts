@@ -16,14 +16,14 @@ const result = (id: string, value: number, failure: string | null = null): Resul
 }
 
 describe("The figures of record", () => {
-  it("allow a ratio up to 1.4 times the recorded one", () => {
+  it("the recorded figures allow a ratio up to 1.4 times the recorded one", () => {
     assert.strictEqual(worseningMax, 1.4)
     assert.deepStrictEqual(worsened({ short: 2 }, { short: 1 }), [])
     assert.deepStrictEqual(worsened({ short: 2 }, { short: 2.8 }), [])
     assert.deepStrictEqual(worsened({ short: 2 }, { short: 2.81 }), ["short"])
   })
 
-  it("count a figure that failed or wasn't measured as worsened", () => {
+  it("a figure that failed or wasn't measured counts as worsened", () => {
     const ratios = ratiosOf([result("short", 1, "HTTP 500"), result("long", 1)])
     assert.deepStrictEqual(worsened({ short: 2, long: 1, json: 4 }, ratios), ["short", "json"])
   })

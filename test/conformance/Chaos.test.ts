@@ -197,7 +197,7 @@ const leaveEvery = 8
 const conversationCount = 12
 
 layer(app, { excludeTestServices: true })("providers that fail at random", (it) => {
-  it.effect("leave every stream, answer, turn, record and place in order", () =>
+  it.effect("failing providers leave every stream, answer, turn, record and place in order", () =>
     Effect.gen(function* () {
       const { alice } = yield* TestApp
       const { servers } = yield* Providers

@@ -420,7 +420,7 @@ layer(app, { excludeTestServices: true })("/v1/files", (it) => {
     })
   )
 
-  it.effect("say why a text can't be read", () =>
+  it.effect("a file says why its text can't be read", () =>
     Effect.gen(function* () {
       const sent = yield* uploaded([file("unreadable")])
       assert.deepInclude(sent, { status: "error", status_details: "Nobody can read this." })
@@ -428,7 +428,7 @@ layer(app, { excludeTestServices: true })("/v1/files", (it) => {
     })
   )
 
-  it.effect("answer 503 when the store fails, and hold on to what they have", () =>
+  it.effect("the file endpoints answer 503 when the store fails, and keep what they have", () =>
     Effect.gen(function* () {
       const faults = yield* BlobFaults
       const { id } = yield* uploaded([file("kept")])

@@ -145,7 +145,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("instructions", (it) => {
     })
   )
 
-  it.effect("hold for one turn in a conversation that has items, and no turn, of a client", () =>
+  it.effect("instructions hold for one turn in a conversation that has items, and no turn, of a client", () =>
     Effect.gen(function* () {
       const id = yield* created([{ role: "user", content: "My name is Ada." }])
       yield* turns(own, { conversation_id: id }, [
@@ -155,7 +155,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("instructions", (it) => {
     })
   )
 
-  it.effect("hold for one turn where the first turn had none", () =>
+  it.effect("instructions hold for one turn if the first turn had none", () =>
     Effect.gen(function* () {
       const { conversation_id } = yield* answered(own, { instructions: "" })
       yield* turns(own, { conversation_id }, [

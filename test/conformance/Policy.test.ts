@@ -109,7 +109,7 @@ const sendFile = Effect.fnUntraced(function* (content: string) {
 const move = "Ask the operator to move it to another plan (`parley org set-plan`)."
 
 layer(planned, { excludeTestServices: true })("plans", (it) => {
-  it.effect("forbid an operation with a sentence that says what to change", () =>
+  it.effect("a plan forbids an operation with a sentence that says what to change", () =>
     Effect.gen(function* () {
       yield* givePlan("closed")
       assert.deepStrictEqual(yield* denied(), {
@@ -135,7 +135,7 @@ layer(planned, { excludeTestServices: true })("plans", (it) => {
     })
   )
 
-  it.effect("come after 401 and 400, and before what a request names is looked for", () =>
+  it.effect("a plan is checked after 401 and 400, and before what a request names is looked up", () =>
     Effect.gen(function* () {
       const { alice } = yield* TestApp
       yield* givePlan("closed")
@@ -169,7 +169,7 @@ layer(planned, { excludeTestServices: true })("plans", (it) => {
     })
   )
 
-  it.effect("keep no files from their owner, but take in no others", () =>
+  it.effect("a plan keeps no files from their owner, but admits no others", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       yield* givePlan("default")
@@ -213,7 +213,7 @@ layer(planned, { excludeTestServices: true })("plans", (it) => {
     })
   )
 
-  it.effect("refuse an upload before any of its body is read", () =>
+  it.effect("a plan refuses an upload before any of its body is read", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       yield* givePlan("talk")
@@ -227,7 +227,7 @@ layer(planned, { excludeTestServices: true })("plans", (it) => {
     })
   )
 
-  it.effect("offer a model only their tools, and run no other", () =>
+  it.effect("a plan offers a model only its tools, and runs no other", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* model.change({ tools: true, contextWindow: 20_000 })
@@ -284,7 +284,7 @@ layer(planned, { excludeTestServices: true })("plans", (it) => {
     })
   )
 
-  it.effect("bound storage in place of the settings, and say what to do", () =>
+  it.effect("a plan bounds storage in place of the settings, and says what to do", () =>
     Effect.gen(function* () {
       const { alice } = yield* TestApp
       yield* givePlan("small")
@@ -310,7 +310,7 @@ layer(planned, { excludeTestServices: true })("plans", (it) => {
     })
   )
 
-  it.effect("bound tokens like every limit", () =>
+  it.effect("a plan bounds tokens like every limit", () =>
     Effect.gen(function* () {
       yield* givePlan("poor")
       const { alice } = yield* TestApp
@@ -332,7 +332,7 @@ layer(planned, { excludeTestServices: true })("plans", (it) => {
     })
   )
 
-  it.effect("bind nobody else, and not the operator", () =>
+  it.effect("a plan binds nobody else, and not the operator", () =>
     Effect.gen(function* () {
       const { alice, bob, url } = yield* TestApp
       yield* givePlan("closed")
@@ -349,7 +349,7 @@ layer(planned, { excludeTestServices: true })("plans", (it) => {
     })
   )
 
-  it.effect("leave the operator the room that they leave a user beyond the settings", () =>
+  it.effect("a plan leaves the operator the room that it leaves a user beyond the settings", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const sql = yield* SqlClient.SqlClient

@@ -131,7 +131,7 @@ const limit = 10 * cost
 
 layer(processLayer(), { excludeTestServices: true })("three processes on one database", (it) => {
   it.effect(
-    "grant what one user has left, and no more than one request beyond it",
+    "three processes grant a user what is left, and at most one request beyond it",
     () =>
       Effect.gen(function* () {
         const upstream = yield* makeMockModelServer

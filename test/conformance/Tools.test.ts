@@ -74,7 +74,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("tool calls", (it) => {
     })
   )
 
-  it.effect("tell the model what was wrong, and never end the stream", () =>
+  it.effect("a failed tool call tells the model what was wrong, and never ends the stream", () =>
     Effect.gen(function* () {
       yield* useTools
       const model = yield* ScriptedModel
@@ -213,7 +213,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("tool calls", (it) => {
     })
   )
 
-  it.effect("count nothing twice when the client goes on", () =>
+  it.effect("tool calls count once when the client continues", () =>
     Effect.gen(function* () {
       yield* useTools
       const model = yield* ScriptedModel

@@ -174,7 +174,7 @@ layer(TestApp.layer({ http: bodies }), { excludeTestServices: true })("Bodies un
     }).pipe(Effect.scoped)
   )
 
-  it.effect("count no more than they have, once they are there", () =>
+  it.effect("a received body counts no more than its bytes", () =>
     Effect.gen(function* () {
       const { alice } = yield* TestApp
       const model = yield* ScriptedModel

@@ -94,7 +94,7 @@ layer(Layer.provideMerge(unswept, TestDatabase.layer))("Conversations that are o
     })
   )
 
-  it.effect("count as used by a request that only reads them", () =>
+  it.effect("old conversations count as used by a request that only reads them", () =>
     Effect.gen(function* () {
       const conversations = yield* Conversations
       const user = yield* someUser

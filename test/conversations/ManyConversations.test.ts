@@ -82,7 +82,7 @@ layer(Layer.provideMerge(ListedConversations.layer, TestDatabase.layer), {
     })
   )
 
-  it.effect("one of five hundred turns opens with its newest ones at once", () =>
+  it.effect("a conversation of five hundred turns opens with its newest ones at once", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const conversations = yield* ListedConversations

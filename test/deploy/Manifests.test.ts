@@ -77,7 +77,7 @@ describe("the manifests for Kubernetes", () => {
     assert.include(typeErrors([["misspelled", misspelled]]), "readynessProbe")
   })
 
-  it("name the image of this version", () => {
+  it("the manifests name the image of this version", () => {
     const { version } = JSON.parse(read("package.json"))
     assert.strictEqual(manifest("kustomization.yaml").images[0].newTag, version)
   })
@@ -89,7 +89,7 @@ describe("the manifests for Kubernetes", () => {
     )
   })
 
-  it.effect("give the service settings that it accepts, with the two secrets of the documentation", () =>
+  it.effect("the manifests have settings that the service accepts, with the two documented secrets", () =>
     Effect.gen(function* () {
       const secrets = { DATABASE_URL: databaseUrl, PARLEY_ADMIN_KEY: adminKey }
       const settings = yield* assertSettings({ ...manifest("settings.yaml").data, ...secrets })
@@ -103,7 +103,7 @@ describe("the manifests for Kubernetes", () => {
     })
   )
 
-  it("lead by one label and by the names of ports from the ingress to the pods", () => {
+  it("the manifests lead by one label and by names of ports from the ingress to the pods", () => {
     const labels = manifest("deployment.yaml").spec.template.metadata.labels
     const { selector } = manifest("deployment.yaml").spec
     assert.deepStrictEqual(selector.matchLabels, labels)
@@ -116,7 +116,7 @@ describe("the manifests for Kubernetes", () => {
     assert.strictEqual(manifest("service.yaml").spec.ports[0].targetPort, container().ports[0].name)
   })
 
-  it("run the service without privileges, as Kubernetes' restricted standard asks", () => {
+  it("the manifests run the service without privileges, as the restricted standard demands", () => {
     const { securityContext } = manifest("deployment.yaml").spec.template.spec
     assert.isTrue(securityContext.runAsNonRoot)
     assert.strictEqual(securityContext.seccompProfile.type, "RuntimeDefault")

@@ -200,7 +200,7 @@ const ground = Layer.merge(TestDatabase.layer, NodeFileSystem.layer)
 
 layer(ground, { excludeTestServices: true })("three processes behind each proxy", (it) => {
   it.effect.skipIf(installedProxies.length === 0)(
-    "lose no request in a rolling restart, and at kill -9 at most two of each client",
+    "three processes lose no request in a rolling restart, and at kill -9 at most two of each client",
     () =>
       Effect.gen(function* () {
         const { loads, running, upstream } = yield* upstreamAndClients()

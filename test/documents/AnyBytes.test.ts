@@ -55,7 +55,7 @@ const documents: ReadonlyArray<readonly [name: string, bytes: Buffer]> = [
 
 describe("any bytes", () => {
   it.effect.prop(
-    "give a text or a typed error",
+    "any bytes give a text or a typed error",
     [anyBytes, anyExtension],
     ([bytes, extension]) => check(Buffer.from(bytes), extension),
     { arbitrary: { runs: 300 } }
@@ -75,7 +75,7 @@ describe("any bytes", () => {
     )
   }
 
-  it.live("give the same result in the reader process", () =>
+  it.live("any bytes give the same result in the reader process", () =>
     Effect.gen(function* () {
       for (const [name, document] of documents) {
         assert.deepStrictEqual(yield* readThere(document), yield* readHere(document), name)

@@ -38,7 +38,7 @@ describe("Headings of a PDF", () => {
     )
   }
 
-  it("take several lines together, and levels by their size", () => {
+  it("headings of a PDF join several lines, and have levels by their size", () => {
     const [text = ""] = textsWithHeadings([
       [
         { text: "A manual of", height: 26 },
@@ -65,7 +65,7 @@ describe("Headings of a PDF", () => {
     ])
   })
 
-  it.prop("lose no word, and change the order of none", [Pages], ([pages]) => {
+  it.prop("headings of a PDF lose no word, and change the order of none", [Pages], ([pages]) => {
     const texts = textsWithHeadings(pages)
     assert.lengthOf(texts, pages.length)
     for (const [at, text] of texts.entries())

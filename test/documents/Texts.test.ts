@@ -4,7 +4,7 @@ import { readHere, readThere } from "./Reading.ts"
 
 /** A text of each kind: the bytes are in code, and no charset is needed to write them. */
 describe("texts", () => {
-  it.effect("stay unchanged, and get their media type by the extension", () =>
+  it.effect("plain texts stay unchanged, and get their media type by the extension", () =>
     Effect.gen(function* () {
       const kinds: ReadonlyArray<readonly [extension: string, text: string, mediaType: string]> = [
         ["txt", "A text.\n  Second line\n", "text/plain"],
@@ -25,7 +25,7 @@ describe("texts", () => {
     })
   )
 
-  it.effect("get LF line ends, without NUL and lone surrogates", () =>
+  it.effect("plain texts get LF line ends, without NUL and lone surrogates", () =>
     Effect.gen(function* () {
       const lines = `${"a line\r\n".repeat(50)}old\rend`
       const read = yield* readHere(Buffer.from(`${lines}\0`), "txt")

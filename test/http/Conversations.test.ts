@@ -24,7 +24,7 @@ const idsOf = ({ data }: ConversationList) => data.map(({ id }) => id)
 
 layer(TestApp.layer(), { excludeTestServices: true })("conversations of a user", (it) => {
   it.effect(
-    "one that is created is listed, with its title, and one of a request without a conversation isn't",
+    "a created conversation is listed with its title, and one of a request without a conversation isn't",
     () =>
       Effect.gen(function* () {
         const user = yield* someUser
@@ -57,7 +57,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("conversations of a user",
     })
   )
 
-  it.effect("one is read from its newest turns backwards", () =>
+  it.effect("a conversation is read from its newest turns backwards", () =>
     Effect.gen(function* () {
       const user = yield* someUser
       const { id } = yield* user.create({ instructions: "Be brief." })
@@ -162,7 +162,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("conversations of a user",
     })
   )
 
-  it.effect("one that is deleted has gone, and nobody finds another user's", () =>
+  it.effect("a deleted conversation is gone, and nobody finds another user's", () =>
     Effect.gen(function* () {
       const user = yield* someUser
       const stranger = yield* someUser

@@ -137,7 +137,7 @@ layer(leakLayer, { excludeTestServices: true })(
   "a thousand streams, of which two hundred are dropped",
   (it) => {
     it.effect(
-      "leave no connection, exchange, lease or memory behind",
+      "a thousand streams leave no connection, exchange, lease or memory behind",
       () =>
         Effect.gen(function* () {
           const upstream = yield* makeMockModelServer
@@ -166,7 +166,7 @@ layer(leakLayer, { excludeTestServices: true })(
 
 layer(leakLayer, { excludeTestServices: true })("a hundred clients that stay connected", (it) => {
   it.effect(
-    "leave nothing of their last answers behind",
+    "a hundred connected clients leave nothing of their last answers behind",
     () =>
       Effect.gen(function* () {
         const upstream = yield* makeMockModelServer

@@ -101,7 +101,7 @@ layer(TestApp.layer(limits), { excludeTestServices: true })("bytes that are no r
       code: "expectation_failed",
       status: 417
     }
-  ])("get the envelope: $what", ({ bytes, code, status }) =>
+  ])("bytes that are no request get the envelope: $what", ({ bytes, code, status }) =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       const client = yield* openRaw(url)
@@ -120,7 +120,7 @@ layer(TestApp.layer(limits), { excludeTestServices: true })("bytes that are no r
       (host) => `GET /healthz HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`
     ),
     "GET http://example.com/healthz HTTP/1.1\r\nhost: example.com\r\nconnection: close\r\n\r\n"
-  ])("differ from a request with a valid host, or of HTTP/1.0: %j", (bytes) =>
+  ])("a request with a valid host, or of HTTP/1.0, is answered: %j", (bytes) =>
     Effect.gen(function* () {
       const client = yield* openRaw((yield* TestApp).url)
       yield* client.send(bytes)
@@ -128,7 +128,7 @@ layer(TestApp.layer(limits), { excludeTestServices: true })("bytes that are no r
     }).pipe(Effect.scoped)
   )
 
-  it.effect("name no field in the words of the profile that was asked", () =>
+  it.effect("bytes that are no request name no field in the words of the profile that was asked", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       for (const [path, param] of [
@@ -142,7 +142,7 @@ layer(TestApp.layer(limits), { excludeTestServices: true })("bytes that are no r
     }).pipe(Effect.scoped)
   )
 
-  it.effect("get the envelope of Anthropic's clients where these ask", () =>
+  it.effect("bytes that are no request get the envelope of Anthropic's clients if these ask", () =>
     Effect.gen(function* () {
       const client = yield* openRaw((yield* TestApp).url)
       yield* client.send("GET /anthropic/v1/models?a=b HTTP/1.1\r\nhost: x\r\nexpect: y\r\n\r\n")
@@ -150,7 +150,7 @@ layer(TestApp.layer(limits), { excludeTestServices: true })("bytes that are no r
     }).pipe(Effect.scoped)
   )
 
-  it.effect("keep the client's request id if it could be parsed", () =>
+  it.effect("bytes that are no request keep the client's request id if it could be parsed", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       const client = yield* openRaw(url)
@@ -169,7 +169,7 @@ layer(TestApp.layer(limits), { excludeTestServices: true })("bytes that are no r
       bytes: (key: string) => `${post(key, "content-length: 9")}{`,
       end: true
     }
-  ])("get the envelope inside a body too: $what", ({ bytes, end }) =>
+  ])("bytes that are no body get the envelope too: $what", ({ bytes, end }) =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const client = yield* openRaw(url)
@@ -179,7 +179,7 @@ layer(TestApp.layer(limits), { excludeTestServices: true })("bytes that are no r
     }).pipe(Effect.scoped)
   )
 
-  it.effect("get the envelope where a body is no UTF-8, of which nothing is replaced", () =>
+  it.effect("a body that is no UTF-8 gets the envelope, and nothing of it is replaced", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const client = yield* openRaw(url)
@@ -239,7 +239,7 @@ layer(TestApp.layer(limits), { excludeTestServices: true })("bytes that are no r
     { stream: true, extra: "x" },
     { stream: false, extra: "x" }
   ])(
-    "get their answer after an earlier one's that is under way: $extra, stream $stream",
+    "refused bytes get their answer after an earlier one that is running: $extra, stream $stream",
     ({ extra, stream }) =>
       Effect.gen(function* () {
         const { alice, url } = yield* TestApp
@@ -267,7 +267,7 @@ layer(TestApp.layer(limits), { excludeTestServices: true })("bytes that are no r
       }).pipe(Effect.scoped)
   )
 
-  it.effect("end the model call of an earlier answer when their client leaves", () =>
+  it.effect("refused bytes end the model call of an earlier answer when their client leaves", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const model = yield* ScriptedModel

@@ -200,7 +200,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("a disconnect of the clien
 })
 
 layer(TestApp.layer(), { excludeTestServices: true })("turns of one conversation", (it) => {
-  it.effect("run one at a time, and each sees those before it", () =>
+  it.effect("the turns of one conversation run one at a time, and each sees those before it", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const model = yield* ScriptedModel

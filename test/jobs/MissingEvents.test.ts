@@ -48,7 +48,7 @@ describe("the events that a log lacks of a stored response", () => {
       { ...finish, reason: "tool_calls" }
     ]
   }
-  it.each(Object.entries(answers))("complete it wherever it ends: %s", (_, parts) => {
+  it.each(Object.entries(answers))("missingEvents completes a log wherever it ends: %s", (_, parts) => {
     const { events, response } = answer(parts)
     for (let count = 1; count <= events.length; count++) {
       const logged = events.slice(0, count)

@@ -87,7 +87,7 @@ describe("calls of custom tools in a chat", () => {
   )
 
   it.effect.prop(
-    "fold to those of the document in any script",
+    "the pieces of custom calls fold to those of the document in any script",
     [Script.said, Script.ending, Script.batch],
     ([said, ending, batch]) =>
       Effect.gen(function* () {
@@ -147,7 +147,7 @@ const post = Effect.fnUntraced(function* (body: object) {
 })
 
 layer(TestApp.layer(), { excludeTestServices: true })("custom tools of a chat", (it) => {
-  it.effect("work with the client of OpenAI, whole and streamed, and in its history", () =>
+  it.effect("custom tools work with the client of OpenAI, whole and streamed, and in its history", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const model = yield* prepared

@@ -384,7 +384,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("tools that a client runs"
 })
 
 layer(TestApp.layer(), { excludeTestServices: true })("images and files in results", (it) => {
-  it.effect("reach the model in this turn and in later ones, of Responses and of chats", () =>
+  it.effect("images and files in results reach the model in this turn and in later ones", () =>
     Effect.gen(function* () {
       yield* calling(["weather", "{}"])
       const first = yield* decode((yield* post({ input: "Go", tools: [weather] })).text)

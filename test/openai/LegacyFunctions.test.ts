@@ -108,7 +108,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("functions of a chat", (it
     })
   )
 
-  it.effect("give the model their results, each behind the last call of its name", () =>
+  it.effect("functions give the model their results, each behind the last call of its name", () =>
     Effect.gen(function* () {
       const model = yield* prepared
       yield* model.next(says("Rain, then sun."))
@@ -130,7 +130,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("functions of a chat", (it
     })
   )
 
-  it.effect("work with the client of OpenAI", () =>
+  it.effect("functions work with the client of OpenAI", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const model = yield* prepared

@@ -89,7 +89,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("vector stores of a client
     })
   )
 
-  it.effect("ignore how texts are cut and when stores end, and say so", () =>
+  it.effect("vector stores ignore how texts are cut and when stores end, and say so", () =>
     Effect.gen(function* () {
       const { user } = yield* someOne
       const ignored = {
@@ -184,7 +184,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("vector stores of a client
     })
   )
 
-  it.effect("list their files page by page, both ways and by status", () =>
+  it.effect("vector stores list their files page by page, both ways and by status", () =>
     Effect.gen(function* () {
       const { openai } = yield* someOne
       yield* Effect.promise(async () => {
@@ -227,7 +227,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("vector stores of a client
     })
   )
 
-  it.effect("show a long text in pages", () =>
+  it.effect("vector stores show a long text in pages", () =>
     Effect.gen(function* () {
       const { user } = yield* someOne
       const text = "0123456789".repeat(100_001)
@@ -296,7 +296,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("batches of files", (it) =
     })
   )
 
-  it.effect("take out what they have added and can't be found yet when they are cancelled", () =>
+  it.effect("a cancelled batch removes the files that it added and that can't be found yet", () =>
     Effect.gen(function* () {
       const { openai, user } = yield* someOne
       const waiting = [yield* someFile(user.id, null), yield* someFile(user.id, null)]

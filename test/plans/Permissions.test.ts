@@ -72,7 +72,7 @@ const subset = (few: ReadonlyArray<string>, many: ReadonlyArray<string>) =>
 
 describe("permissionsOf", () => {
   it.prop(
-    "permit exactly what both plan and license permit, and a denial names the one that forbids",
+    "a user may do exactly what plan and license permit, and a denial names the one that forbids",
     [Terms, Bounds, State],
     ([terms, bounds, state]) => {
       const license = bounds === null ? null : licenseWith(bounds)
@@ -173,13 +173,13 @@ describe("stateOf", () => {
 })
 
 describe("patterns of models", () => {
-  it.prop("match like the equivalent regular expression", [Pattern, Text], ([pattern, letters]) => {
+  it.prop("a pattern matches like its regular expression", [Pattern, Text], ([pattern, letters]) => {
     const text = letters.join("")
     const regular = new RegExp(`^${pattern.map((one) => (one === "*" ? ".*" : one)).join("")}$`)
     assert.strictEqual(matches(pattern.join(""), text), regular.test(text))
   })
 
-  it("match every character but * literally", () => {
+  it("a pattern matches every character but * literally", () => {
     assert.isTrue(matches("gpt-4.1", "gpt-4.1"))
     assert.isFalse(matches("gpt-4.1", "gpt-4x1"))
     assert.isFalse(matches("gpt", "GPT"))
@@ -189,7 +189,7 @@ describe("patterns of models", () => {
     assert.isFalse(isListed([], "anything"))
   })
 
-  it("match in time linear in text and pattern", () => {
+  it("a pattern matches in time linear in text and pattern", () => {
     assert.isFalse(matches(`${"*a".repeat(99)}*b`, "a".repeat(100_000)))
   })
 })

@@ -90,7 +90,7 @@ layer(authLayer(settings).pipe(Layer.provideMerge(TestDatabase.layerFailing)), {
       })
     )
 
-    it.effect("wait for an uncommitted creation by another process", () =>
+    it.effect("a creation waits for an uncommitted creation by another process", () =>
       Effect.gen(function* () {
         yield* empty
         const sql = yield* SqlClient.SqlClient
@@ -122,7 +122,7 @@ layer(authLayer(settings).pipe(Layer.provideMerge(TestDatabase.layerFailing)), {
       })
     )
 
-    it.effect("report existing and missing names before a full license", () =>
+    it.effect("a creation reports existing and missing names before a full license", () =>
       Effect.gen(function* () {
         yield* full
         const accounts = yield* Accounts
@@ -172,7 +172,7 @@ layer(authLayer(settings).pipe(Layer.provideMerge(TestDatabase.layerFailing)), {
       })
     )
 
-    it.effect("reject the keys of a disabled user when the cache expires", () =>
+    it.effect("the keys of a disabled user are rejected when the cache expires", () =>
       Effect.gen(function* () {
         yield* empty
         const accounts = yield* Accounts
@@ -190,7 +190,7 @@ layer(authLayer(settings).pipe(Layer.provideMerge(TestDatabase.layerFailing)), {
       })
     )
 
-    it.effect("allow the first user of a first start, and no second one beyond the license", () =>
+    it.effect("a license allows the first user of a first start, and no second one beyond it", () =>
       Effect.gen(function* () {
         yield* empty
         const onboarding = yield* Onboarding

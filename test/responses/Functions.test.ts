@@ -67,7 +67,7 @@ const seen = (parts: ReadonlyArray<GenerationPart>) =>
   parts.map((part) => ("name" in part ? `${part.type} ${part.name}` : part.type))
 
 describe("the calls of a client's functions", () => {
-  it.effect("end the answer after the service's own calls of the same round have run", () =>
+  it.effect("function calls end the answer after the service's own calls of the same round have run", () =>
     Effect.gen(function* () {
       const model = scripted([
         [text("Hm."), calling("weather"), calling("calculator"), calling("weather"), finish("tool_calls")]
@@ -95,7 +95,7 @@ describe("the calls of a client's functions", () => {
     })
   )
 
-  it.effect("count towards the usage of all rounds", () =>
+  it.effect("function calls count toward the usage of all rounds", () =>
     Effect.gen(function* () {
       const model = scripted([
         [calling("calculator"), finish("tool_calls")],
@@ -180,7 +180,7 @@ describe("the calls of a client's functions", () => {
     })
   )
 
-  it.effect("stay possible when the service's own tools may not be called any more", () =>
+  it.effect("function calls stay possible when the service's own tools may not be called any more", () =>
     Effect.gen(function* () {
       const again = [calling("calculator"), finish("tool_calls")]
       const model = scripted([

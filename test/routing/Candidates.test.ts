@@ -164,7 +164,7 @@ describe("the candidates", () => {
   )
 
   it.prop(
-    "begin with the cheapest eligible model where only the price counts",
+    "the candidates begin with the cheapest eligible model if only the price counts",
     [Needs, Models],
     ([asked, some]) => {
       const models = alike(some)
@@ -178,7 +178,7 @@ describe("the candidates", () => {
     }
   )
 
-  it.prop("begin with the best where only quality counts", [Needs, Models], ([asked, some]) => {
+  it.prop("the candidates begin with the best if only quality counts", [Needs, Models], ([asked, some]) => {
     const models = alike(some)
     const [first] = decide({ ...asked, promptTokens: 100 }, models, 100).candidates
     if (first === undefined) return
@@ -186,7 +186,7 @@ describe("the candidates", () => {
   })
 
   it.prop(
-    "begin with a model of at least the same quality where a request is harder",
+    "the candidates begin with a model of at least the same quality for a harder request",
     [Needs, Models, Balance, Share],
     ([need, some, balance, more]) => {
       const difficulty = need.difficulty + (1 - need.difficulty) * more

@@ -224,7 +224,7 @@ describe("the guesses", () => {
     })
   })
 
-  it("find the larger of two models better, and dearer", () => {
+  it("the guesses find the larger of two models better, and more expensive", () => {
     const ids = ["phi-1b", "llama-3.1-8b-instruct", "mixtral-8x7b", "llama3:70b"]
     const standings = ids.map(standingOf)
     for (const [index, one] of standings.slice(1).entries()) {
@@ -234,7 +234,7 @@ describe("the guesses", () => {
     assert.isAbove(standingOf("gpt-5-mini").quality, standingOf("gpt-5-nano").quality)
   })
 
-  it("prefer the newest of what looks alike", () => {
+  it("the guesses prefer the newest of similar models", () => {
     const list = ["gpt-5-mini", "gpt-5-mini-2025-08-07", "gpt-4o-mini", "gpt-3.5-turbo"].map((id, index) => ({
       id,
       created: 100 - index * 10,
@@ -248,7 +248,7 @@ describe("the guesses", () => {
     }
   })
 
-  it("keep the order in which models were named, with the limits that the server tells", () => {
+  it("the guesses keep the order in which models were named, with the limits of the server", () => {
     const list = [
       { id: "b", created: 0, contextWindow: 2000, isTrained: false, maxOutputTokens: null, vision: null }
     ]

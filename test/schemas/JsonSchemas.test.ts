@@ -285,7 +285,7 @@ layer(JsonSchemas.layer.pipe(Layer.provide(configLayer)), { excludeTestServices:
 layer(JsonSchemas.layerWith({ task: 60, queue: 30 }).pipe(Layer.provide(configLayer)), {
   excludeTestServices: true
 })("many large schemas one after the other", (it) => {
-  it.effect("leave room for the next", () =>
+  it.effect("many large schemas one after the other leave room for the next", () =>
     Effect.gen(function* () {
       for (let n = 0; n < 70; n++) yield* prepare(large(String(n)))
     })

@@ -28,7 +28,7 @@ describe("the drafts of schemas", () => {
     ])
   })
 
-  it("one that names 2020-12 has `prefixItems` for it", () => {
+  it("a schema that names 2020-12 has `prefixItems` for a tuple", () => {
     const prefixed = { $schema: "https://json-schema.org/draft/2020-12/schema", prefixItems: [{ const: 1 }] }
     assert.deepStrictEqual(outcome(prefixed, [1]), [null])
     assert.isNotNull(outcome(prefixed, [2])[0])

@@ -63,7 +63,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("Fields that an endpoint d
     ["member", ofUsers],
     ["organization_admin", changing]
   ] as const) {
-    it.effect(`give ${role} no other role, organization or user`, () =>
+    it.effect(`unknown fields give ${role} no other role, organization or user`, () =>
       Effect.gen(function* () {
         assert.isAbove(endpoints.length, 5)
         for (const endpoint of endpoints) {

@@ -188,7 +188,7 @@ describe("settings that are given", () => {
       })
   )
 
-  it.effect("keep their secrets redacted, and whole", () =>
+  it.effect("given settings keep their secrets redacted, and whole", () =>
     Effect.gen(function* () {
       const { auth } = yield* settingsOf({ PARLEY_ADMIN_KEY: " thirty-two-or-more-characters-in-all " })
       assert.strictEqual(
@@ -249,7 +249,7 @@ describe("settings that are given", () => {
     ["OTEL_RESOURCE_ATTRIBUTES", "no pair"],
     ["OTEL_RESOURCE_ATTRIBUTES", "a=%zz"]
   ] as const) {
-    it.effect(`refuse ${name}=${text} and show what was seen`, () =>
+    it.effect(`the settings refuse ${name}=${text} and show what was seen`, () =>
       Effect.gen(function* () {
         const [problem, ...others] = yield* problemsOf({ [name]: text })
         assert.isEmpty(others)
@@ -296,7 +296,7 @@ describe("settings that are given", () => {
     ["PARLEY_S3_ENDPOINT", "https://s3.example/?hunter2=1"],
     ["HOST", "https://user:hunter2@models.example"]
   ] as const) {
-    it.effect(`refuse a wrong ${name} without showing what is secret in it`, () =>
+    it.effect(`the settings refuse a wrong ${name} without showing its secret part`, () =>
       Effect.gen(function* () {
         const error = yield* Effect.flip(settingsOf({ [name]: text }))
         assert.include(error.message, name)
@@ -345,7 +345,7 @@ describe("problems", () => {
     })
   )
 
-  it.effect("show long or strange values on one bounded line", () =>
+  it.effect("problems show long or strange values on one bounded line", () =>
     Effect.gen(function* () {
       const [problem] = yield* problemsOf({ PORT: `1\n\u001b[31m${"9".repeat(10_000)}` })
       assert.isBelow(problem?.seen.length ?? 0, 120)
@@ -353,7 +353,7 @@ describe("problems", () => {
     })
   )
 
-  it.effect("include a port that is another one's, at one address", () =>
+  it.effect("problems include a port that is another one's, at one address", () =>
     Effect.gen(function* () {
       const three = { PORT: "4000", PARLEY_ADMIN_PORT: "4001", PARLEY_METRICS_PORT: "4001" }
       assert.deepStrictEqual(
@@ -375,7 +375,7 @@ describe("problems", () => {
     })
   )
 
-  it.effect("include headers that may take longer than the whole request", () =>
+  it.effect("problems include headers that may take longer than the whole request", () =>
     Effect.gen(function* () {
       const env = { PARLEY_REQUEST_SECONDS: "10", PARLEY_HEADERS_SECONDS: "11" }
       assert.deepStrictEqual(yield* namesOf(env), ["PARLEY_HEADERS_SECONDS"])
@@ -390,7 +390,7 @@ describe("problems", () => {
     })
   )
 
-  it.effect("include an OpenID provider that is only half described", () =>
+  it.effect("problems include an OpenID provider that is only half described", () =>
     Effect.gen(function* () {
       const [issuer, id, secret] = [
         "PARLEY_OIDC_ISSUER",
@@ -408,7 +408,7 @@ describe("problems", () => {
     })
   )
 
-  it.effect("include an OpenID provider that can't know where to send browsers back", () =>
+  it.effect("problems include an OpenID provider that can't know where to send browsers back", () =>
     Effect.gen(function* () {
       const provider = {
         PARLEY_OIDC_ISSUER: "https://login.example.com",
@@ -422,7 +422,7 @@ describe("problems", () => {
     })
   )
 
-  it.effect("name the entries of a long list that are wrong", () =>
+  it.effect("problems name the entries of a long list that are wrong", () =>
     Effect.gen(function* () {
       const [problem] = yield* problemsOf({ PARLEY_OIDC_GROUPS: "staff=Example,chiefs=Example:owner,guests" })
       assert.deepStrictEqual(problem?.details, [
@@ -432,7 +432,7 @@ describe("problems", () => {
     })
   )
 
-  it.effect("include object storage that is chosen but not described", () =>
+  it.effect("problems include object storage that is chosen but not described", () =>
     Effect.gen(function* () {
       const given = {
         PARLEY_FILES_STORE: "s3",
@@ -458,7 +458,7 @@ describe("problems", () => {
     })
   )
 
-  it.effect("include embeddings without a model", () =>
+  it.effect("problems include embeddings without a model", () =>
     Effect.gen(function* () {
       const given = { PARLEY_EMBEDDINGS_URL: "http://127.0.0.1:8001/v1" }
       assert.deepStrictEqual(yield* namesOf(given), ["PARLEY_EMBEDDINGS_MODEL"])
@@ -471,7 +471,7 @@ describe("problems", () => {
 
   for (const name of ["PGHOST", "PGPORT", "PGDATABASE", "PGUSER", "PGSERVICE", "PARLEY_DATABASE_URL"]) {
     it.effect(
-      `include ${name} without DATABASE_URL, so that the embedded database is never a silent fallback`,
+      `problems include ${name} without DATABASE_URL, so that the embedded database is no silent fallback`,
       () =>
         Effect.gen(function* () {
           const [problem, ...others] = yield* problemsOf({ [name]: "5432" })

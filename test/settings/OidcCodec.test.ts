@@ -43,7 +43,7 @@ describe("the issuer", () => {
 })
 
 describe("the scopes", () => {
-  it("include openid", () => {
+  it("the scopes include openid", () => {
     assert.deepStrictEqual(Schema.decodeSync(scopes)("openid, email,groups"), ["openid", "email", "groups"])
     assert.isFalse(Schema.is(Schema.toType(scopes))(["email"]))
     assert.throws(() => Schema.decodeSync(scopes)("email,groups"))
@@ -51,7 +51,7 @@ describe("the scopes", () => {
 })
 
 describe("the rules about groups", () => {
-  it("keep their order, and may have blanks around them and a role", () => {
+  it("the rules about groups keep their order, and may have blanks around them and a role", () => {
     assert.deepStrictEqual(
       groupRulesIn(" staff = Example Ltd , chiefs=Example Ltd:admin,, x%3D1=A%3AB:member"),
       [
@@ -81,7 +81,7 @@ describe("the rules about groups", () => {
     }
   })
 
-  it("list no more problems than can be read", () => {
+  it("the rules about groups list no more problems than can be read", () => {
     assert.lengthOf(groupRulesProblems(Array.from({ length: 50 }, () => "staff").join()), 10)
   })
 
@@ -91,7 +91,7 @@ describe("the rules about groups", () => {
     role: Schema.Literals(["member", "organization_admin", "admin"])
   })
 
-  it.prop("come out as they went in", [Schema.Array(Rule)], ([given]) => {
+  it.prop("the rules about groups are decoded as they were encoded", [Schema.Array(Rule)], ([given]) => {
     const rules = given.filter(
       ({ group, organization }, index) =>
         `${group}${organization}`.isWellFormed() &&

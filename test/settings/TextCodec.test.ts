@@ -68,7 +68,7 @@ describe("pairs", () => {
   })
 
   it.prop(
-    "come out as they went in",
+    "pairs are decoded as they were encoded",
     [Schema.Array(Schema.Tuple([Schema.NonEmptyString, Schema.String]))],
     ([pairs]) => {
       const isWhole = pairs.every((pair) => pair.every((text) => text.isWellFormed()))

@@ -94,7 +94,7 @@ describe("The migrations", () => {
     })
   )
 
-  it.effect("take the passages out of the searches that were stored with earlier turns", () =>
+  it.effect("a migration removes the passages from the searches stored with earlier turns", () =>
     Effect.gen(function* () {
       const { address, client } = yield* emptyDatabase
       yield* migrate(address)
@@ -122,7 +122,7 @@ describe("The migrations", () => {
     })
   )
 
-  it.effect("take away the texts that stood in the place of answers without a text", () =>
+  it.effect("a migration removes the texts that replaced answers without a text", () =>
     Effect.gen(function* () {
       const { address, client } = yield* emptyDatabase
       yield* migrate(address)
@@ -148,7 +148,7 @@ describe("The migrations", () => {
     })
   )
 
-  it.effect("say of earlier calls which were made at once", () =>
+  it.effect("a migration records of earlier calls which were made at once", () =>
     Effect.gen(function* () {
       const { address, client } = yield* emptyDatabase
       yield* migrate(address)
@@ -270,7 +270,7 @@ describe("The migrations", () => {
     })
   )
 
-  it.effect("leave a database as it was when their process is killed, and run again afterwards", () =>
+  it.effect("migrations leave a database unchanged when their process is killed, and run again", () =>
     Effect.gen(function* () {
       const { address, client } = yield* emptyDatabase
       yield* Effect.gen(function* () {

@@ -64,7 +64,7 @@ describe("deliveries to a collector", () => {
     }).pipe(Effect.provide(CollectorLayer))
   })
 
-  it.effect("end in time when it hangs, and an outage of all signals is told once, and its end once", () => {
+  it.effect("deliveries to a hung collector end in time, and an outage and its end are logged once", () => {
     const { CollectorLayer, deliver, logged, state } = collectorOf(
       "never",
       "never",

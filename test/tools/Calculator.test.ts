@@ -219,7 +219,7 @@ describe("the limits of calculate", () => {
     ["much work in one call", `hypot(${"2, ".repeat(250)}2)`, 1, "too much work"]
   ]
   for (const [name, expression, position, about] of cases) {
-    it(`end ${name}`, () => {
+    it(`the limits of calculate end ${name}`, () => {
       const message = messageOf(expression)
       assert.include(message, about)
       assert.isTrue(message.startsWith(`Position ${position}: `), message)

@@ -380,7 +380,7 @@ layer(
     Layer.provideMerge(TestDatabase.layer)
   )
 )("Allowances by the settings", (it) => {
-  it.effect("hold for users who have none of their own", () =>
+  it.effect("the settings' allowances hold for users without their own", () =>
     Effect.gen(function* () {
       const { caller, usage } = yield* limited({})
       assert.strictEqual((yield* usage.reserve(asking(caller, 50))).tokens, 7)
@@ -412,7 +412,7 @@ const planned = Layer.unwrap(
 )
 
 layer(planned)("Allowances by plans", (it) => {
-  it.effect("hold for users who have none of their own, before those of the settings", () =>
+  it.effect("a plan's allowances hold for users without their own, before those of the settings", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { caller, usage } = yield* limited({})

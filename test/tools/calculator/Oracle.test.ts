@@ -262,7 +262,7 @@ describe("functions, beside those of the machine", () => {
   ]
 
   it.prop(
-    "agree with them as far as doubles reach",
+    "functions agree with those of the machine as far as doubles reach",
     [between(-30_000, 30_000)],
     ([thousandths]) => {
       for (const [call, of, domain] of cases) {

@@ -108,7 +108,7 @@ describe("the addresses of a host", () => {
 })
 
 describe("the settings", () => {
-  it("allow the listed private addresses, at any port, and no others", () => {
+  it("the settings allow the listed private addresses, at any port, and no others", () => {
     const settings = { egressAllow: ["10.1.2.3", "FD00:0::7"] }
     for (const url of [
       "http://10.1.2.3/",
@@ -132,7 +132,7 @@ describe("the settings", () => {
     assert.isFalse(passes("http://wiki.corp:3000/", ["10.1.2.3", "8.8.8.8"], settings))
   })
 
-  it("limit requests to the allowed hosts, and exclude the denied ones", () => {
+  it("the settings limit requests to the allowed hosts, and exclude the denied ones", () => {
     const allowed = { webAllowHosts: ["example.com", "example.org"] }
     const denied = { webDenyHosts: ["example.com"] }
     const hosts = ["example.com", "www.example.com", "a.b.example.com.", "EXAMPLE.com"]
