@@ -23,7 +23,7 @@ const newDatabase = Layer.build(Layer.fresh(TestDatabase.layerFailing))
 type Database = Effect.Success<typeof newDatabase>
 type Store = Settings["files"]["store"]
 
-/** An installation that nobody has used, and its settings: with the files in one store, and for a move to another one. */
+/** A new installation, its settings with the files in one store, and the settings of a move to another. */
 const ground = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
   const { bucket } = yield* S3Server
@@ -65,7 +65,7 @@ const withSettings = <A, E, R>(effect: Effect.Effect<A, E, R>, settings: Setting
 
 const silently: Advance = () => Effect.void
 
-/** Moves the files as the command line does. Gives the numbers of files that were copied and that were moved. */
+/** Moves the files as the command line does. Returns the numbers of copied and of moved files. */
 const move = (settings: Settings, database: Database, advance = silently) =>
   withSettings(
     Effect.gen(function* () {

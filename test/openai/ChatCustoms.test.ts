@@ -32,7 +32,7 @@ const assertEncodes = Effect.fnUntraced(function* ({ chunks, whole }: ReturnType
   if (whole !== null) assert.deepStrictEqual(yield* Schema.encodeUnknownEffect(ChatCompletion)(whole), whole)
 })
 
-/** A call of one of both kinds, the sizes of its pieces, and what the model wrote: JSON of an input, or anything. */
+/** A call of either kind, the sizes of its pieces, and the model's text: JSON of an input, or anything. */
 const Called = Schema.Struct({
   isCustom: Schema.Boolean,
   text: Schema.String,
