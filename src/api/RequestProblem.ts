@@ -1,4 +1,4 @@
-import { Predicate, type Schema } from "effect"
+import { Predicate, Result, type Schema } from "effect"
 import { replayedTypes } from "./CreateResponse.ts"
 import { type FieldProblem, fieldProblem, findingOf, type Path, renderPath } from "./FieldProblem.ts"
 import { inputUnderOtherName } from "./IgnoredFields.ts"
@@ -6,101 +6,50 @@ import { itemTypes as profileItemTypes } from "./openai/CreateBody.ts"
 import { partTypes as profilePartTypes } from "./openai/Parts.ts"
 import { machineTypes, webSearchTypes } from "./openai/Tools.ts"
 
-/** The first syntax error of a text. */
-interface JsonSyntaxProblem {
-  /** From 1. */
-  readonly line: number
-  /** From 1, in UTF-16 units. */
-  readonly column: number
-  readonly expected: string
-}
+const space = String.raw`[ \t\n\r]`
+const scalar = String.raw`(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)(?![\w.+-])`
+const noValue = String.raw`(?:(?<![^])|\[(?!${space}*\])|[:,])${space}*(?!${space}|["{[]|${scalar})`
 
-type Expecting = "value" | "first value" | "name" | "first name" | "colon" | "comma" | "end"
+/** Matches what stands before a missing value, and the marks that say where strings are. */
+const mark = new RegExp(String.raw`${noValue}|\\[^]|"`, "g")
 
-const expectations: { readonly [State in Expecting]: string } = {
-  value: "a value",
-  "first value": "a value or `]`",
-  name: "a field's name in double quotes",
-  "first name": "a field's name in double quotes or `}`",
-  colon: "a colon",
-  comma: "a comma or the closing bracket",
-  end: "the end of the body"
-}
+/** The beginnings of those messages of V8 that have a position, with what is expected there. */
+const expectations: ReadonlyArray<readonly [message: string, expected: string]> = [
+  ["Expected property name", "a field's name in double quotes or `}`"],
+  ["Expected double-quoted property name", "a field's name in double quotes"],
+  ["Expected ':'", "a colon"],
+  ["Expected ','", "a comma or the closing bracket"],
+  ["Unexpected non-whitespace", "the end of the body"],
+  ["Bad ", "a character that a string may hold"]
+]
 
-const space = /[ \t\n\r]*/y
-const scalar = /(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)(?![\w.+-])/y
-const escape = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y
+// oxlint-disable-next-line no-restricted-properties -- a Schema drops the message of V8, which has the position
+const parse = (text: string) => Result.try({ try: (): unknown => JSON.parse(text), catch: String })
 
-const after = (pattern: RegExp, text: string, at: number): number => {
-  pattern.lastIndex = at
-  return pattern.test(text) ? pattern.lastIndex : -1
-}
-
-/** The index after the string that begins at `at`, or of its first error. */
-const readString = (text: string, at: number): { readonly end: number; readonly isWhole: boolean } => {
-  let index = at + 1
-  while (index < text.length) {
-    const unit = text[index] ?? ""
-    if (unit === '"') return { end: index + 1, isWhole: true }
-    if (unit < " ") break
-    const next = unit === "\\" ? after(escape, text, index) : index + 1
-    if (next < 0) break
-    index = next
-  }
-  return { end: index, isWhole: false }
-}
-
-const placeOf = (text: string, index: number, expected: string): JsonSyntaxProblem => {
-  const before = text.slice(0, index)
-  const lineStart = before.lastIndexOf("\n") + 1
-  return { line: before.split("\n").length, column: index - lineStart + 1, expected }
-}
-
-/** Null for valid JSON. The messages of `JSON.parse` can't be used, because they quote the text. */
-const jsonSyntaxProblem = (text: string): JsonSyntaxProblem | null => {
-  /** The closing brackets of the open objects and lists. */
-  const open: Array<"]" | "}"> = []
-  let expecting: Expecting = "value"
-  let index = 0
-  const afterValue = (): Expecting => (open.length === 0 ? "end" : "comma")
-  while (true) {
-    index = after(space, text, index)
-    const unit = text[index]
-    if (unit === undefined) return expecting === "end" ? null : placeOf(text, index, expectations[expecting])
-    const closes = expecting === "comma" || expecting === "first value" || expecting === "first name"
-    if (closes && unit === open.at(-1)) {
-      open.pop()
-      expecting = afterValue()
-      index++
-    } else if (expecting === "comma" && unit === ",") {
-      expecting = open.at(-1) === "}" ? "name" : "value"
-      index++
-    } else if (expecting === "colon" && unit === ":") {
-      expecting = "value"
-      index++
-    } else if (unit === '"' && expecting !== "comma" && expecting !== "colon" && expecting !== "end") {
-      const { end, isWhole } = readString(text, index)
-      if (!isWhole) {
-        const expected = end < text.length ? "a character that a string may hold" : "the end of a string"
-        return placeOf(text, end, expected)
-      }
-      expecting = expecting === "name" || expecting === "first name" ? "colon" : afterValue()
-      index = end
-    } else if (expecting === "value" || expecting === "first value") {
-      if (unit === "[" || unit === "{") {
-        open.push(unit === "[" ? "]" : "}")
-        expecting = unit === "[" ? "first value" : "first name"
-        index++
-        continue
-      }
-      const end = after(scalar, text, index)
-      if (end < 0) return placeOf(text, index, expectations[expecting])
-      expecting = afterValue()
-      index = end
-    } else {
-      return placeOf(text, index, expectations[expecting])
+/** V8 doesn't say where a value is missing, and some of its messages quote the text, which ours must not. */
+const syntaxMessage = (text: string, thrown: string): string => {
+  const message = thrown.replace("SyntaxError: ", "")
+  let isString = false
+  let valueAt = Infinity
+  let value = "a value"
+  for (const { 0: found, index } of text.matchAll(mark)) {
+    if (found === '"') isString = !isString
+    else if (!isString) {
+      valueAt = index + found.length
+      if (found.startsWith("[")) value = "a value or `]`"
+      break
     }
   }
+  const position = Number(/^[^"]* at position (\d+)/.exec(message)?.[1] ?? Infinity)
+  // V8 points behind the backslash.
+  const place = /^Bad [eU]/.test(message) ? text.lastIndexOf("\\", position - 1) : position
+  const lines = text.slice(0, Math.min(valueAt, place)).split("\n")
+  const known = expectations.find(([beginning]) => message.startsWith(beginning))
+  const expected = valueAt < place ? value : (known?.[1] ?? "the end of a string")
+  return (
+    `The request body is not valid JSON: at line ${lines.length}, column ${(lines.at(-1) ?? "").length + 1}, ` +
+    `${expected} is expected.`
+  )
 }
 
 /** A `type` that may be quoted in a message: a name from an interface, never a text of the user. */
@@ -248,12 +197,9 @@ export const profileProblem = (error: Schema.SchemaError, body: unknown): FieldP
       }
 }
 
-const syntaxMessage = ({ column, expected, line }: JsonSyntaxProblem): string =>
-  `The request body is not valid JSON: at line ${line}, column ${column}, ${expected} is expected.`
-
-/** Why a body is no JSON, or null. */
+/** Says why a body is no JSON; null if it is. */
 export const syntaxProblem = (text: string): FieldProblem | null => {
   if (text === "") return { param: "", message: "The request body is empty; send a JSON object." }
-  const problem = jsonSyntaxProblem(text)
-  return problem === null ? null : { param: "", message: syntaxMessage(problem) }
+  const parsed = parse(text)
+  return Result.isSuccess(parsed) ? null : { param: "", message: syntaxMessage(text, parsed.failure) }
 }
