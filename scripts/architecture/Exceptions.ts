@@ -13,8 +13,7 @@ const shortFiles = {
     "src/console/ConversationsHandlers.ts",
     "src/console/OwnFilesHandlers.ts",
     "src/openai/EmbeddingsHandlers.ts",
-    "src/openai/ModelsHandlers.ts",
-    "src/openai/StoredResponsesHandlers.ts"
+    "src/openai/ModelsHandlers.ts"
   ],
   "A tool is one file.": ["src/tools/Calculator.ts"],
   "A page is one file.": ["src/http/NotFoundPage.ts"]

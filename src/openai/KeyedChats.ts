@@ -1,19 +1,16 @@
 import { Effect, Option, Schema, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
-import type { ErrorBody } from "../api/ErrorEnvelope.ts"
-import { failure } from "../api/Failure.ts"
 import { ChatBody } from "../api/openai/ChatBody.ts"
 import type { EventBody } from "../api/ResponseEvent.ts"
-import { type ResponseJob, ResponseJobs } from "../conversations/ResponseJobs.ts"
+import type { ResponseJob } from "../conversations/ResponseJobs.ts"
 import { InvalidRequest, ResponseInterrupted } from "../domain/Errors.ts"
 import type { ConversationId } from "../domain/Ids.ts"
 import { Drain } from "../http/Drain.ts"
-import { respond } from "../http/ErrorBoundary.ts"
 import { EventStreams } from "../http/Sse.ts"
 import { BackgroundResponses } from "../jobs/BackgroundResponses.ts"
+import { makeReading, respondFailed } from "./BackgroundReading.ts"
 import { readChat } from "./ChatReading.ts"
 import type { ChatShowing } from "./ChatShowing.ts"
-import { makeReading } from "./DetachedReading.ts"
 
 /** Chats with an Idempotency-Key: each is answered once, apart from its requests, and its events are kept to be shown again. */
 
@@ -39,9 +36,6 @@ const problemOf = ({ n, store }: ChatBody): InvalidRequest | null => {
   return (n ?? 1) > 1 ? invalid("n", "must be 1 with an Idempotency-Key.") : null
 }
 
-/** Of a failure after the beginning. */
-const generationFailedStatus = 500
-
 /** What one request is shown. */
 interface KeyedChat {
   readonly body: ChatBody
@@ -60,30 +54,8 @@ const headersIn = (first: EventBody | null, headersOf: KeyedChat["headersOf"]) =
 export const makeKeyedChats = Effect.gen(function* () {
   const background = yield* BackgroundResponses
   const { cutoff } = yield* Drain
-  const jobs = yield* ResponseJobs
   const streams = yield* EventStreams
-  const { isDeleted } = yield* makeReading
-
-  /** The failure of a request that was refused; null without one. */
-  const refusalOf = Effect.fnUntraced(function* (
-    { responseId, userId }: ResponseJob,
-    named: (error: ErrorBody) => ErrorBody
-  ) {
-    const failed = (yield* jobs.find(userId, responseId))?.failure
-    if (failed == null) return null
-    const { code, message, param = "", status, type, headers } = failed
-    const { body, ...rest } = failure(status, type, code, message, { param, ...(headers && { headers }) })
-    return respond({ ...rest, body: named(body) })
-  })
-
-  /** The job of a request. One whose stored answer was deleted is none any more. */
-  const submit = Effect.fnUntraced(function* (body: ChatBody, key: string) {
-    const asked = { kind: "chat", request: yield* Effect.orDie(encodeBody(body)) } as const
-    const job = yield* background.submit(asked, false, key)
-    if (body.store !== true || !(yield* isDeleted(job))) return job
-    yield* jobs.delete(job.userId, job.responseId)
-    return yield* background.submit(asked, false, key)
-  })
+  const { begun, submit } = yield* makeReading
 
   const whole = Effect.fnUntraced(function* (
     job: ResponseJob,
@@ -96,16 +68,14 @@ export const makeKeyedChats = Effect.gen(function* () {
         headers: headersIn(first, headersOf)
       })
     if (last?.type !== "error") return yield* new ResponseInterrupted()
-    const { code, message, type } = last.error
-    return respond(failure(generationFailedStatus, type, code, message))
+    return respondFailed(last.error)
   })
 
   const attach = Effect.fnUntraced(function* (chat: KeyedChat) {
     const { body, headersOf, key, showing } = chat
-    const job = yield* submit(body, key)
-    yield* background.begun(job)
-    const first = Option.getOrNull(yield* Stream.runHead(background.events(job)))
-    const refusal = first === null || first.type === "error" ? yield* refusalOf(job, showing.named) : null
+    const request = yield* Effect.orDie(encodeBody(body))
+    const job = yield* submit({ kind: "chat", request }, false, key, body.store === true)
+    const { first, refusal } = yield* begun(job, showing.named)
     if (refusal !== null) return refusal
     return body.stream === true
       ? yield* streams.respond(background.events(job), {

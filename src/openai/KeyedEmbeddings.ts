@@ -1,14 +1,13 @@
 import { Effect, Schema } from "effect"
 import type { HttpServerResponse } from "effect/http"
-import { failure } from "../api/Failure.ts"
 import { EmbeddingsBody } from "../api/openai/EmbeddingsApi.ts"
 import { ResponseJobs } from "../conversations/ResponseJobs.ts"
 import { ResponseInterrupted } from "../domain/Errors.ts"
 import type { EmbeddingRequest, TextVectors } from "../embeddings/TextEmbeddings.ts"
 import { Drain } from "../http/Drain.ts"
-import { respond } from "../http/ErrorBoundary.ts"
 import { BackgroundResponses } from "../jobs/BackgroundResponses.ts"
 import { keptEmbeddings } from "../jobs/EmbeddingJobs.ts"
+import { respondRefused } from "./BackgroundReading.ts"
 
 /** Embeddings with an Idempotency-Key: the texts are embedded once, and the vectors are kept to be shown again. */
 
@@ -43,10 +42,7 @@ export const makeKeyedEmbeddings = Effect.gen(function* () {
     const job = yield* background.submit(asked, false, key)
     yield* background.begun(job)
     const ended = yield* background.ended(job)
-    if (ended.failure !== null) {
-      const { code, message, status, type, ...rest } = ended.failure
-      return respond(failure(status, type, code, message, rest))
-    }
+    if (ended.failure !== null) return respondRefused(ended.failure)
     const made = keptEmbeddings(yield* jobs.events(job.responseId, 0))
     return made === null ? yield* new ResponseInterrupted() : show(made)
   })

@@ -6,6 +6,7 @@ import { errorEvent, type EventBody } from "../api/ResponseEvent.ts"
 import type { ResponseObject } from "../api/ResponseObject.ts"
 import { makeInputReader } from "../domain/CustomInput.ts"
 import type { ItemId } from "../domain/Ids.ts"
+import { namedFrame, type Writing } from "../http/Sse.ts"
 import { messagePart, renderItem, renderResponse, type View } from "./ItemRendering.ts"
 import { makeSealedEvents } from "./SealedItems.ts"
 
@@ -354,3 +355,28 @@ export const makeRenderer = (view: View, queued: ResponseResource | null = null)
 }
 
 type ErrorEvent = Extract<EventBody, { readonly type: "error" }>
+
+const lastFrame = "data: [DONE]\n\n"
+
+/**
+ * Writes the events of one response, each under its own name, numbered from 0. `queued` is a response in the background as it
+ * waited. Frames up to the number `after` are left out.
+ */
+export const makeWriting = (view: View, queued: ResponseResource | null = null, after = -1): Writing => {
+  const renderer = makeRenderer(view, queued)
+  let next = 0
+  const frames = (events: ReadonlyArray<ProfileEventBody>) => {
+    let text = ""
+    for (const event of events) {
+      const numbered = Object.assign({ type: event.type, sequence_number: next++ }, event)
+      if (numbered.sequence_number > after) text += namedFrame(event.type, numbered)
+    }
+    return text
+  }
+  return {
+    start: frames(renderer.start),
+    event: (event) => frames(renderer.event(event)),
+    failure: (body) => frames(renderer.failure(body)),
+    end: lastFrame
+  }
+}

@@ -10,16 +10,15 @@ import { Drain } from "../http/Drain.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
 import { EventStreams } from "../http/Sse.ts"
 import { Responses } from "../responses/Responses.ts"
+import { isBackground, makeCreate, refuseKey } from "./BackgroundCreation.ts"
 import { makeKeepBroken } from "./BrokenResponses.ts"
 import { makeNamingPrevious } from "./Continuations.ts"
 import { contradictionIn } from "./Contradictions.ts"
-import { isDetached, refuseKey } from "./DetachedCreation.ts"
-import { makeDetached } from "./DetachedResponses.ts"
 import { ignoredHeader } from "./IgnoredParts.ts"
 import { renderResponse } from "./ItemRendering.ts"
 import { namingLogprobs } from "./Logprobs.ts"
 import { withOwnTools } from "./OwnTools.ts"
-import { makeWriting } from "./ProfileWriting.ts"
+import { makeWriting } from "./Rendering.ts"
 import { readRequest } from "./RequestReading.ts"
 import { Sealing } from "./Sealing.ts"
 
@@ -49,17 +48,19 @@ export const ResponsesHandlers = HttpApiBuilder.group(
     const namingPrevious = yield* makeNamingPrevious
     const drain = yield* Drain
     const streams = yield* EventStreams
-    const detached = yield* makeDetached
+    const createInBackground = yield* makeCreate
     const sealing = yield* Sealing
 
     const create = Effect.fnUntraced(function* ({ payload: given, request: incoming }: CreateRequest) {
       const payload = yield* withOwnTools(given, incoming)
       const contradiction = contradictionIn(payload)
       if (contradiction !== null) return yield* contradiction
-      if (isDetached(payload, incoming)) {
-        return yield* detached
-          .create(payload, incoming)
-          .pipe(Effect.catchTag("ConversationNotFound", namingPrevious(payload)))
+      if (isBackground(payload, incoming)) {
+        return yield* Effect.catchTag(
+          createInBackground(payload, incoming),
+          "ConversationNotFound",
+          namingPrevious(payload)
+        )
       }
       const caller = yield* CurrentUser
       const { demands, request, unused, view } = yield* readRequest(payload, sealing.of(caller.userId))

@@ -20,7 +20,7 @@ import { textPartCharactersMax } from "../domain/StoredFile.ts"
 import { FileTexts } from "../files/FileTexts.ts"
 import { ProjectNotes } from "../projects/ProjectNotes.ts"
 import { Projects } from "../projects/Projects.ts"
-import { refuseKey } from "./DetachedCreation.ts"
+import { refuseKey } from "./BackgroundCreation.ts"
 import { ignoredHeader } from "./IgnoredParts.ts"
 import { makeStoreProofs } from "./StoreProofs.ts"
 

@@ -20,7 +20,7 @@ import { ProjectNotes } from "../projects/ProjectNotes.ts"
 import { Projects } from "../projects/Projects.ts"
 import { Retrieval } from "../retrieval/Retrieval.ts"
 import type { Hit } from "../retrieval/search/Hit.ts"
-import { refuseKey } from "./DetachedCreation.ts"
+import { refuseKey } from "./BackgroundCreation.ts"
 import { ignoredHeader } from "./IgnoredParts.ts"
 import { makeStoreProofs } from "./StoreProofs.ts"
 

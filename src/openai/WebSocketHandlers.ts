@@ -27,6 +27,7 @@ import { FairPermits } from "../runtime/FairPermits.ts"
 import { inTurns } from "../runtime/ProcessorTurns.ts"
 import { KeyRates } from "../usage/KeyRates.ts"
 import { type Arrived, makeArrivals } from "./ArrivingMessages.ts"
+import { refuseKey } from "./BackgroundCreation.ts"
 import { makeKeepBroken } from "./BrokenResponses.ts"
 import {
   type Continuation,
@@ -37,7 +38,6 @@ import {
   withHistory
 } from "./Continuations.ts"
 import { contradictionIn, namedTwice } from "./Contradictions.ts"
-import { refuseKey } from "./DetachedCreation.ts"
 import type { View } from "./ItemRendering.ts"
 import { makeRenderer } from "./Rendering.ts"
 import { readRequest } from "./RequestReading.ts"

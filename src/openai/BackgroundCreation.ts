@@ -1,18 +1,15 @@
 import { Effect, Option, Schema, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
-import { failure } from "../api/Failure.ts"
 import { CreateBody } from "../api/openai/CreateBody.ts"
 import { shownId } from "../api/openai/ProfileIds.ts"
 import type { EventBody } from "../api/ResponseEvent.ts"
-import { type ResponseJob, ResponseJobs } from "../conversations/ResponseJobs.ts"
+import type { ResponseJob } from "../conversations/ResponseJobs.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
 import { Drain } from "../http/Drain.ts"
-import { respond } from "../http/ErrorBoundary.ts"
 import { BackgroundResponses } from "../jobs/BackgroundResponses.ts"
 import { keyHeader, keyOf } from "../jobs/IdempotencyKey.ts"
-import type { Reading } from "./DetachedReading.ts"
+import { makeReading, renderJob, respondFailed, respondRefused } from "./BackgroundReading.ts"
 import { ignoredHeader } from "./IgnoredParts.ts"
-import { makeJobReading, renderJob } from "./JobRendering.ts"
 import { namingLogprobs } from "./Logprobs.ts"
 import { readRequest } from "./RequestReading.ts"
 import { Sealing } from "./Sealing.ts"
@@ -35,7 +32,7 @@ export const refuseKey = ({ headers }: HttpServerRequest.HttpServerRequest) =>
         })
       )
 
-export const isDetached = (body: CreateBody, request: HttpServerRequest.HttpServerRequest): boolean =>
+export const isBackground = (body: CreateBody, request: HttpServerRequest.HttpServerRequest): boolean =>
   body.background === true || request.headers[keyHeader] !== undefined
 
 /** What a new response says of itself before its body. */
@@ -56,47 +53,31 @@ const headersOf = Effect.fnUntraced(function* (
   }
 })
 
-/** Of a failure after the beginning. */
-const generationFailedStatus = 500
-
-export const makeCreate = Effect.fnUntraced(function* ({ isDeleted, show, stream }: Reading) {
+export const makeCreate = Effect.gen(function* () {
   const background = yield* BackgroundResponses
   const drain = yield* Drain
-  const jobs = yield* ResponseJobs
-  const { refusalOf } = makeJobReading(jobs)
+  const { begun, failureOf, show, stream, submit } = yield* makeReading
 
   /** Waits for the end of a response that a client asked for by a key. */
   const whole = Effect.fnUntraced(function* (job: ResponseJob, headers: Readonly<Record<string, string>>) {
     const last = Option.getOrNull(yield* Stream.runLast(background.events(job)))
     // The job ends after its last event.
-    if (last?.type === "error") {
-      return respond(failure(generationFailedStatus, last.error.type, last.error.code, last.error.message))
-    }
-    return (
-      (yield* refusalOf(job)) ??
-      HttpServerResponse.jsonUnsafe(yield* show(job.userId, job.responseId), { headers })
-    )
-  })
-
-  /** The job of a request; one whose response was deleted is none any more. */
-  const submit = Effect.fnUntraced(function* (body: CreateBody, key: string | null) {
-    // A reader of the job may see it without its input, which may add tools.
-    const all = toolsOf(body)
-    const whole = all.length === 0 ? body : { ...body, tools: all }
-    const asked = { kind: "profile", request: yield* Effect.orDie(encodeBody(whole)) } as const
-    const isBackground = body.background === true
-    const job = yield* background.submit(asked, isBackground, key)
-    if (!(yield* isDeleted(job))) return job
-    yield* jobs.delete(job.userId, job.responseId)
-    return yield* background.submit(asked, isBackground, key)
+    if (last?.type === "error") return respondFailed(last.error)
+    const failed = yield* failureOf(job)
+    return failed === null
+      ? HttpServerResponse.jsonUnsafe(yield* show(job.userId, job.responseId), { headers })
+      : respondRefused(failed)
   })
 
   const answer = Effect.fnUntraced(function* (
     body: CreateBody,
-    request: HttpServerRequest.HttpServerRequest,
+    incoming: HttpServerRequest.HttpServerRequest,
     key: string | null
   ) {
-    const job = yield* submit(body, key)
+    // A reader of the job may see it without its input, which may add tools.
+    const tools = toolsOf(body)
+    const request = yield* Effect.orDie(encodeBody(tools.length === 0 ? body : { ...body, tools }))
+    const job = yield* submit({ kind: "profile", request }, body.background === true, key)
     if (job.status === "queued") yield* Effect.raceFirst(background.accepted(job), drain.cutoff)
     if (body.background === true && body.stream !== true) {
       return HttpServerResponse.jsonUnsafe(
@@ -104,13 +85,10 @@ export const makeCreate = Effect.fnUntraced(function* ({ isDeleted, show, stream
       )
     }
     // One in the background may wait long, which its stream shows.
-    if (body.background === true) return yield* stream(job, -1, yield* headersOf(job, null, body, request))
-    yield* Effect.raceFirst(background.begun(job), drain.cutoff)
-    const head = Effect.raceFirst(Stream.runHead(background.events(job)), drain.cutoff)
-    const first = Option.getOrNull(yield* head)
-    const refusal = first === null || first.type === "error" ? yield* refusalOf(job) : null
+    if (body.background === true) return yield* stream(job, -1, yield* headersOf(job, null, body, incoming))
+    const { first, refusal } = yield* Effect.raceFirst(begun(job), drain.cutoff)
     if (refusal !== null) return refusal
-    const headers = yield* headersOf(job, first, body, request)
+    const headers = yield* headersOf(job, first, body, incoming)
     return body.stream === true
       ? yield* stream(job, -1, headers)
       : yield* Effect.raceFirst(whole(job, headers), drain.cutoff)
