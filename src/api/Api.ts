@@ -46,10 +46,12 @@ class SystemApi extends HttpApiGroup.make("system")
     OpenApi.annotations({ title: "System", description: "The description of the interface." })
   ) {}
 
-/** Of the interface; the software has a version of its own. */
+/** The version of the interface; the software has a version of its own. */
 export const apiVersion = "1.0.0"
 
-/** The public interface, declared once: routes, schemas, errors and the OpenAPI document all come from here. */
+/**
+ * The public interface, declared once: routes, schemas, errors and the OpenAPI document all come from here.
+ */
 export class Api extends HttpApi.make("parley")
   .add(ResponsesApi)
   .add(ConversationsApi)

@@ -24,7 +24,7 @@ const conversationFields = {
   updated_at: Time
 }
 
-/** Where a search found its words, if not in the title: a part of the text of one turn. */
+/** A part of the text of one turn in which a search found its words, if not in the title. */
 const ConversationMatch = Schema.Struct({
   response_id: ResponseId,
   text: Schema.String
@@ -78,12 +78,15 @@ const TurnList = Schema.Struct({
 
 const QuestionPart = Schema.Struct({ type: Schema.String })
 
-/** A question without an answer: it is being answered, or its answer failed or was stopped. For models it never was. */
+/**
+ * A question without an answer: it is being answered, or its answer failed or was stopped. For models it
+ * never was.
+ */
 export const UnansweredQuestion = Schema.Struct({
   /** The response that was to answer it. */
   response_id: ResponseId,
   created_at: Time,
-  /** As it was sent: a text, or a list of parts. */
+  /** The question as it was sent: a text, or a list of parts. */
   input: Schema.Union([
     Schema.String,
     Schema.Array(Schema.StructWithRest(QuestionPart, [Schema.Record(Schema.String, Schema.Unknown)]))

@@ -12,7 +12,7 @@ const partsMax = 10_000
 /** In one request. */
 const filePartsMax = 500
 
-/** Whether PostgreSQL can store every text in a JSON value. */
+/** True if PostgreSQL can store every text in a JSON value. */
 export const isAllStorable = (value: unknown): boolean => {
   if (typeof value === "string") return isStorable(value)
   if (typeof value !== "object" || value === null) return true
@@ -147,14 +147,15 @@ const isPositiveInteger = (value: number): boolean =>
   value > 0 && (Number.isInteger(value) || value === Infinity)
 
 /**
- * Any positive integer of JSON. One that exceeds the range of a number becomes the largest safe integer, which every model clamps
- * (spec: CreateResponseRequest, rule 5).
+ * Any positive integer of JSON. One that exceeds the range of a number becomes the largest safe integer,
+ * which every model clamps (spec: CreateResponseRequest, rule 5).
  */
 export const MaxOutputTokens = Schema.Number.annotate({ expected: "a positive integer" })
   .check(
     Schema.makeFilter(isPositiveInteger, {
       expected: "a positive integer",
-      // A value beyond the range of a number is parsed as Infinity, so the JSON Schema must not follow from the check.
+      // A value beyond the range of a number is parsed as Infinity, so the JSON Schema must not follow from
+      // the check.
       representation: { id: "effect/schema/isInt", payload: null },
       toJsonSchema: () => ({ type: "integer", exclusiveMinimum: 0 })
     })

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 
-/** What OpenAI-style clients read. `param` is the path of the field at fault, or "". */
+/** The error that OpenAI-style clients read. `param` is the path of the field at fault, or "". */
 export const ErrorBody = Schema.Struct({
   message: Schema.String,
   type: Schema.String,

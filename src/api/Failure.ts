@@ -9,7 +9,10 @@ type ErrorOf<Value> = Value extends abstract new (...parameters: never) => infer
   ? Extract<Instance, { readonly _tag: string }>
   : never
 
-/** Every error that a request may fail with: all domain errors but those that are handled before a client could see them. */
+/**
+ * Every error that a request may fail with: all domain errors but those that are handled before a client
+ * could see them.
+ */
 export type Expected = Exclude<
   { readonly [Name in keyof typeof Errors]: ErrorOf<(typeof Errors)[Name]> }[keyof typeof Errors],
   Errors.ExtractionFailed | Errors.ExtractionBusy | Errors.ModelForbidden
@@ -46,7 +49,7 @@ const forbidden = (code: string, message: string, param = "") =>
 const notFound = (code: string, message: string, param: string) =>
   failure(404, "not_found_error", code, message, { param })
 
-/** Where files of a user stand that other people see. */
+/** Names the projects in which other people see files of a user. */
 const inProjects = (projects: ReadonlyArray<{ readonly name: string; readonly files: number }>): string =>
   projects.length === 0
     ? ""
@@ -220,8 +223,8 @@ const userLimits = {
 } as const
 
 /**
- * The one table from error to status, type, code and message. It is total by its type. Codes are stable: a client may
- * rely on them, so a retired one stays here as a comment and is never used again.
+ * The one table from error to status, type, code and message. It is total by its type. Codes are stable: a
+ * client may rely on them, so a retired one stays here as a comment and is never used again.
  *
  * Retired: none so far.
  */
@@ -614,7 +617,8 @@ export const envelopeOf = ({ body }: Failure): { readonly detail: string; readon
 })
 
 export const describe = (error: Expected): Failure =>
-  // The table's type pairs each tag with its own function; TypeScript can't follow that through an index by a union.
+  // The table's type pairs each tag with its own function; TypeScript can't follow that through an index by a
+  // union.
   (table[error._tag] as (error: Expected) => Failure)(error)
 
 /** The headers or the body didn't arrive in time. */

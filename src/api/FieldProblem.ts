@@ -1,6 +1,8 @@
 import type { Schema, SchemaAST, SchemaIssue } from "effect"
 
-/** Where a value failed its schema, and what was expected there. The message never quotes the value. */
+/**
+ * The place where a value failed its schema, and what was expected there. The message never quotes the value.
+ */
 export interface FieldProblem {
   /** A path such as `input[0].content[1].text`; "" for the whole body. */
   readonly param: string
@@ -42,7 +44,7 @@ const typeNames: { readonly [Tag in SchemaAST.AST["_tag"]]?: string } = {
   Arrays: "a list"
 }
 
-/** What a schema allows, or null if a few words don't suffice. */
+/** Says what a schema allows; null if a few words don't suffice. */
 const wordsOf = (ast: SchemaAST.AST): string | null => {
   const expected = expectedOf(ast)
   if (expected !== null) return expected
@@ -64,7 +66,7 @@ const failsAtType = (finding: Finding, base: Path): boolean =>
 const isLiteral = (ast: SchemaAST.AST): boolean =>
   ast._tag === "Literal" || (ast._tag === "Union" && ast.types.every(isLiteral))
 
-/** Whether all branches of a union have a literal at this key, which tells them apart. */
+/** True if all branches of a union have a literal at this key, which tells them apart. */
 const tellsApart = (key: PropertyKey, { types }: SchemaAST.Union): boolean =>
   types.every(
     (member) =>
@@ -72,7 +74,7 @@ const tellsApart = (key: PropertyKey, { types }: SchemaAST.Union): boolean =>
       member.propertySignatures.some(({ name, type }) => name === key && isLiteral(type))
   )
 
-/** Whether none of the branches of a union is meant. */
+/** True if none of the branches of a union is meant. */
 const isNone = (findings: ReadonlyArray<Finding>, base: Path, union: SchemaAST.Union): boolean =>
   findings.length > 0 &&
   findings.every(({ missing, path }) => {

@@ -15,7 +15,9 @@ export const fileSchemas = <Id extends Schema.Codec<FileId, string>>(id: Id) => 
     expires_at: Schema.optionalKey(Schema.Int),
     filename: Schema.String,
     purpose: Schema.String,
-    /** `uploaded` while the text is being read, `processed` once it is ready, `error` when it can't be read. */
+    /**
+     * `uploaded` while the text is being read, `processed` once it is ready, `error` when it can't be read.
+     */
     status: Schema.Literals(["uploaded", "processed", "error"]),
     /** Why the text can't be read; only with `error`. */
     status_details: Schema.optionalKey(Schema.String)

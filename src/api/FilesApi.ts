@@ -24,7 +24,7 @@ export const Purpose = Schema.String.check(
   })
 )
 
-/** For the description only: an upload is read as a stream. */
+/** The form is for the description only: an upload is read as a stream. */
 const UploadForm = Schema.Struct({
   file: Multipart.SingleFileSchema,
   purpose: Schema.optionalKey(

@@ -45,17 +45,20 @@ const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
 /** Objects of other interfaces whose fields ask for one thing each. */
 const grouped: ReadonlySet<string> = new Set(["text", "reasoning", "stream_options"])
 
-/** Whether a field of such an object asks for nothing: plain text is what every answer is. */
+/** True if a field of such an object asks for nothing: plain text is what every answer is. */
 const isPlain = (value: unknown): boolean => value == null || (isRecord(value) && value["type"] === "text")
 
-/** What a header says of an ignored field: its name, or those of its own fields that ask for something, such as `text.format`. */
+/** Names an ignored field, or those of its own fields that ask for something, such as `text.format`. */
 const namesOf = (name: string, value: unknown): ReadonlyArray<string> => {
   const inner =
     grouped.has(name) && isRecord(value) ? Object.keys(value).filter((key) => !isPlain(value[key])) : []
   return inner.length === 0 ? [shown(name)] : inner.map((key) => `${name}.${shown(key)}`)
 }
 
-/** The header that names the fields that an interface doesn't have, and `parts` of those that it has; absent if it would be empty. */
+/**
+ * The header that names the fields that an interface doesn't have, and `parts` of those that it has; absent
+ * if it would be empty.
+ */
 export const ignoredNames = (
   body: object,
   known: ReadonlyArray<string>,
@@ -67,8 +70,9 @@ export const ignoredNames = (
 }
 
 /**
- * Headers of a successful response about undocumented fields: `x-ignored-fields` names them, and `x-field-hints` those that look
- * like a documented field, such as `conversaton_id=conversation_id`. Each is absent if it would be empty.
+ * Headers of a successful response about undocumented fields: `x-ignored-fields` names them, and
+ * `x-field-hints` those that look like a documented field, such as `conversaton_id=conversation_id`. Each is
+ * absent if it would be empty.
  */
 export const ignoredFieldHeaders = (body: object): Readonly<Record<string, string>> => {
   const ignored = Object.keys(body).filter((name) => !documented.includes(name))

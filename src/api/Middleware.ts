@@ -7,7 +7,10 @@ const bearer = HttpApiSecurity.bearer.pipe(
   HttpApiSecurity.annotate(OpenApi.Description, "An API key: `Authorization: Bearer parley_<token>`.")
 )
 
-/** Whether a request stays open as a connection: it is admitted like another, and then takes no place of its user's requests. */
+/**
+ * True if a request stays open as a connection: it is admitted like another, and then takes no place of its
+ * user's requests.
+ */
 export const KeepsConnection = Context.Reference<boolean>("parley/api/KeepsConnection", {
   defaultValue: () => false
 })

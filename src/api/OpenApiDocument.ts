@@ -3,8 +3,9 @@ import { OpenApi } from "effect/http-api"
 import { Api } from "./Api.ts"
 
 /**
- * The published description, derived from the HttpApi and then tidied: without the extensions for Effect's own clients, with one
- * name for each schema, and open to additional fields (spec: Versioning, rules 2 and 3).
+ * The published description, derived from the HttpApi and then tidied: without the extensions for Effect's
+ * own clients, with one name for each schema, and open to additional fields (spec: Versioning, rules 2 and
+ * 3).
  */
 
 type Json = null | boolean | number | string | ReadonlyArray<Json> | { readonly [key: string]: Json }
@@ -34,13 +35,16 @@ const distinct = (members: ReadonlyArray<Json>): ReadonlyArray<Json> => {
 
 const eventName = /"data":\{"\$ref":"#\/components\/schemas\/(\w+)"/
 
-/** What a stream consists of: the generated description wraps the event's schema into that of a frame. */
+/** Finds the schema of a stream's events, which the generated description wraps into that of a frame. */
 const eventStream = (content: Json): Json => {
   const name = plainName(eventName.exec(JSON.stringify(content))?.[1] ?? "")
   return { schema: { $ref: `#/components/schemas/${name}` } }
 }
 
-/** How the generated description says that an object may have other fields. It holds for every object, so it is left out. */
+/**
+ * The generated description says so that an object may have other fields. It holds for every object, so it is
+ * left out.
+ */
 const openToAll = '[{"type":"object","additionalProperties":{}}]'
 
 const tidy = (value: Json): Json => {
@@ -76,7 +80,10 @@ const renameReferences = (value: Json): Json => {
   )
 }
 
-/** Each schema once, by its plain name. Of the event union, which is there as text and as an object, the object is kept. */
+/**
+ * Each schema once, by its plain name. Of the event union, which is there as text and as an object, the
+ * object is kept.
+ */
 const nameOnce = (schemas: Json): Json => {
   if (!isObject(schemas)) return schemas
   const named = new Map<string, Json>()
@@ -187,7 +194,10 @@ const downloadHeadersOf = (status: string): ReadonlyArray<keyof typeof headers> 
   }
 }
 
-/** Operations that answer 404 though their path names nothing: their body may name a conversation, a response or a model. */
+/**
+ * Operations that answer 404 though their path names nothing: their body may name a conversation, a response
+ * or a model.
+ */
 const namingInBody: ReadonlySet<Json | undefined> = new Set([
   "responses.create",
   "responses.countInput",
@@ -199,7 +209,10 @@ const namingInBody: ReadonlySet<Json | undefined> = new Set([
   "messages.countTokens"
 ])
 
-/** Which operations have a status that the interface declares for all of them. The statuses without an entry stay. */
+/**
+ * Which operations have a status that the interface declares for all of them. The statuses without an entry
+ * stay.
+ */
 const isStatusOf: Readonly<Record<string, (operation: { readonly [key: string]: Json }) => boolean>> = {
   // A WebSocket is refused where the request doesn't ask for one.
   400: ({ operationId, parameters, requestBody }) =>

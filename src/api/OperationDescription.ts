@@ -1,6 +1,6 @@
 import { Predicate, Schema, SchemaTransformation } from "effect"
 
-/** What the generated description of an endpoint lacks. */
+/** Adds what the generated description of an endpoint lacks. */
 
 type Description = Readonly<Record<string, unknown>>
 
@@ -40,15 +40,18 @@ export const cursorWords =
   "the id of an entry that this list had; what it named may have been deleted: list again without it"
 
 /**
- * The query parameter `after` of a list in the order of ids. Ids of version 7 hold the time of their creation, and mark a place in the
- * list even after a deletion, so that paging goes on; other ids were never in such a list.
+ * The query parameter `after` of a list in the order of ids. Ids of version 7 hold the time of their
+ * creation, and mark a place in the list even after a deletion, so that paging goes on; other ids were never
+ * in such a list.
  */
 export const cursor = <Id extends Schema.Codec<string, string>>(id: Id) =>
   Schema.optionalKey(
     id.pipe(Schema.check(Schema.makeFilter((given: string) => given[14] === "7", { expected: cursorWords })))
   )
 
-/** The query parameter `limit` of a list. It is checked as text, so that every problem gets the same message. */
+/**
+ * The query parameter `limit` of a list. It is checked as text, so that every problem gets the same message.
+ */
 export const pageLimit = (max: number) => {
   const words = `a whole number from 1 to ${max}`
   return Schema.String.annotate({ expected: words })
@@ -56,7 +59,7 @@ export const pageLimit = (max: number) => {
     .pipe(Schema.decodeTo(Schema.Int, SchemaTransformation.numberFromString))
 }
 
-/** What may happen to any request before it reaches an operation. */
+/** The refusals that any request may meet before it reaches an operation. */
 export const commonRefusals =
   "Any request may be refused before it reaches an operation, in the same envelope: with 400 when it is not valid HTTP, 405 when the " +
   "path has other methods, which `Allow` lists, 408 when it doesn't arrive in time, 417 for another expectation than `100-continue`, 431 when its headers are too long, and 503 while the " +

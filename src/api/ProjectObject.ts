@@ -14,21 +14,21 @@ export const ProjectObject = Schema.Struct({
   /** The caller's own. */
   role: ProjectRole,
   members: Schema.Int,
-  /** By whether they are searchable already; `failed` never will be. */
+  /** The files are counted by whether they are searchable already; `failed` ones never will be. */
   file_counts: Schema.Struct({
     pending: Schema.Int,
     indexed: Schema.Int,
     failed: Schema.Int,
     total: Schema.Int
   }),
-  /** Of all files together. */
+  /** The bytes of all files together. */
   bytes: Schema.Finite,
   created_at: Time
 }).annotate({ identifier: "Project", description: "Shared files, and the members who ask about them." })
 export type ProjectObject = typeof ProjectObject.Type
 
 export const ProjectMemberObject = Schema.Struct({
-  /** Of the user. */
+  /** The id of the user. */
   id: UserId,
   object: Schema.Literal("project.member"),
   email: Schema.String,
@@ -45,7 +45,7 @@ export const ProjectFileObject = Schema.Struct({
   bytes: Schema.Int,
   /** The e-mail address of the user who owns the file. */
   owner: Schema.String,
-  /** Whether the caller owns it. */
+  /** True if the caller owns it. */
   own: Schema.Boolean,
   /** `indexed` once a search can find the file, `error` if it never will. */
   status: CorpusStatus,
@@ -100,7 +100,7 @@ export const ProjectFileRemoved = Schema.Struct({
 
 /** A word of the query, as the passages of the project have it. */
 const SearchTerm = Schema.Struct({
-  /** As the query has it. */
+  /** The word as the query has it. */
   word: Schema.String,
   /** The form by which it is found. */
   term: Schema.String,
@@ -123,7 +123,10 @@ const SearchResult = Schema.Struct({
   /** The headings above the passage, outermost first. */
   headings: Schema.Array(Schema.String),
   text: Schema.String,
-  /** Words of the query that the passage has, with what each adds to the score of a search by words; none for one found by meaning. */
+  /**
+   * Words of the query that the passage has, with what each adds to the score of a search by words; none for
+   * one found by meaning.
+   */
   words: Schema.Array(Schema.Struct({ word: Schema.String, score: Schema.Finite }))
 }).annotate({ identifier: "ProjectSearchResult" })
 
@@ -133,7 +136,7 @@ export const ProjectSearchResults = Schema.Struct({
   data: Schema.Array(SearchResult),
   /** Why there are no results; null when there are. */
   nothing: Schema.NullOr(Schema.Literals(["no_files", "still_indexing", "no_match"])),
-  /** What was searched for. */
+  /** The words that were searched for. */
   terms: Schema.Array(SearchTerm),
   /** Passages of all files of the project. */
   passages: Schema.Int
@@ -149,11 +152,11 @@ export const FileTextObject = Schema.Struct({
   from: Schema.Int,
   to: Schema.Int,
   text: Schema.String,
-  /** Of the whole text, in UTF-16 code units. */
+  /** The length of the whole text, in UTF-16 code units. */
   length: Schema.Int,
-  /** Whether the text is only the beginning of the file's. */
+  /** True if the text is only the beginning of the file's. */
   truncated: Schema.Boolean,
-  /** Where in the text each page starts; null for a file without pages. */
+  /** The place in the text at which each page starts; null for a file without pages. */
   pages: Schema.NullOr(Schema.Array(Schema.Int))
 }).annotate({ identifier: "FileText", description: "A part of the text that was read from a file." })
 export type FileTextObject = typeof FileTextObject.Type

@@ -1,6 +1,7 @@
 import { type Failure, failure } from "./Failure.ts"
 
-// What is refused before an endpoint handles it. None of it is a domain error; Failure has those.
+// These requests are refused before an endpoint handles them. None of this is a domain error; Failure has
+// those.
 
 const refusal = (
   status: number,
@@ -48,7 +49,10 @@ export const expectationFailed = refusal(
   "The only expectation that can be met is `100-continue`."
 )
 
-/** `filesPath` is where the client can upload what made its body too large; null where nothing can be uploaded. */
+/**
+ * `filesPath` is where the client can upload what made its body too large; null where nothing can be
+ * uploaded.
+ */
 export const bodyTooLarge = (bytesMax: number, filesPath: string | null): Failure =>
   refusal(
     413,

@@ -152,7 +152,7 @@ export const requestProblem = (error: Schema.SchemaError, body: unknown): FieldP
   return special ?? fieldProblem(error)
 }
 
-/** Where the body of one endpoint came to the other: what each of them lacks then, and has. */
+/** The field that is missing, and the one that is found, if the body of one endpoint came to the other. */
 const mixedUp = [
   { missing: "input", found: "messages", other: "POST /openai/v1/chat/completions" },
   { missing: "messages", found: "input", other: "POST /openai/v1/responses" }

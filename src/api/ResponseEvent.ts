@@ -63,7 +63,7 @@ export const ResponseEvent = Schema.Union([
     error: Schema.Struct({ ...ErrorBody.fields, param: Schema.NullOr(Schema.String) })
   })
 ]).annotate({ identifier: "ResponseEvent" })
-/** As for ResponseObject, its items may also be calls of the client's functions. */
+/** Its items may also be calls of the client's functions, like those of a ResponseObject. */
 export type ResponseEvent = EventOf<typeof ResponseEvent.Type, typeof ShownOutputItem.Type, ShownResponse>
 
 type EventOf<E, Item, Response> = E extends { readonly item: unknown }
@@ -117,7 +117,7 @@ type TextOf<E> = E extends { readonly logprobs: unknown }
     ? Omit<E, "part"> & { readonly part: OutputText }
     : E
 
-/** Whether no event follows this one. */
+/** True if no event follows this one. */
 export const isTerminal = (event: EventBody | undefined): boolean =>
   event?.type === "response.completed" || event?.type === "error"
 
@@ -127,7 +127,10 @@ export const errorEvent = ({ code, message, param: field, type }: ErrorBody): Ev
   return { type: "error", code, message, param, error: { message, type, code, param } }
 }
 
-/** The event as clients see it, with its number in the stream, from 0, after the type; null for what is not shown. */
+/**
+ * The event as clients see it, with its number in the stream, from 0, after the type; null for what is not
+ * shown.
+ */
 export const shownEvent = (
   event: EventBody,
   sequenceNumber: number,

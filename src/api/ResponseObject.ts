@@ -3,7 +3,7 @@ import { IncompleteReason, type OutputItem } from "../domain/Conversation.ts"
 import { ConversationId, ResponseId } from "../domain/Ids.ts"
 import { OwnOutputItem, type ReasoningShown, shownOutputs, type ShownOutputItem } from "./ShownItem.ts"
 
-/** As counted by the model's provider, or estimated if it doesn't count. */
+/** The tokens as the model's provider counted them, or estimated if it doesn't count. */
 export const ResponseUsage = Schema.Struct({
   input_tokens: Schema.Int,
   input_tokens_details: Schema.Struct({ cached_tokens: Schema.Int }),
@@ -78,7 +78,10 @@ export const ResponseObject = Schema.Struct({
 export interface ResponseObject extends Omit<typeof ResponseObject.Type, "output" | "usage"> {
   readonly output: ReadonlyArray<OutputItem>
   readonly usage: WholeUsage | null
-  /** Whether the request asks for logprobs, and the answer has none. Only interfaces read it by which a request can ask. */
+  /**
+   * True if the request asks for logprobs, and the answer has none. Only interfaces by which a request can
+   * ask read it.
+   */
   readonly lacksLogprobs?: true
 }
 
@@ -92,7 +95,7 @@ export interface ShownResponse extends Omit<typeof ResponseObject.Type, "output"
   readonly output: ReadonlyArray<typeof ShownOutputItem.Type>
 }
 
-/** What differs between responses when they start. */
+/** The fields that differ between responses when they start. */
 export interface ResponseStart {
   readonly id: ResponseId
   /** Unix epoch in milliseconds. */

@@ -91,7 +91,7 @@ export const ShownInputItem = Schema.Union([
   ShownFunctionCallOutput
 ])
 
-/** What is shown of what a model thinks: nothing, items when they are done, or each piece as well. */
+/** The thoughts of a model are shown not at all, as items when they are done, or piece by piece as well. */
 export type ReasoningShown = "off" | "shown" | "streamed"
 
 const isRefusal = (part: object): boolean => "isRefusal" in part

@@ -98,7 +98,7 @@ export const isOtherBlock = ({ type }: { readonly type: string }): boolean => !k
 /** A tool that a search of tools has found. All tools of a request are offered in any case. */
 const ToolReferenceBlock = Schema.Struct({ type: Schema.Literal("tool_reference"), tool_name: StorableText })
 
-/** What a message, or the result of a tool, tells the model. */
+/** A block by which a message, or the result of a tool, tells the model something. */
 export type SaidBlock =
   | typeof TextBlock.Type
   | ImageBlock

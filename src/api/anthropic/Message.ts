@@ -11,13 +11,13 @@ const TextBlock = Schema.Struct({
 
 const ThinkingBlock = Schema.Struct({
   type: Schema.Literal("thinking"),
-  /** What the model's server shows of what it thought. */
+  /** The part of the thoughts that the model's server shows. */
   thinking: Schema.String,
-  /** What only this service can read; "" where nothing goes back. */
+  /** A text that only this service can read; "" if nothing goes back. */
   signature: Schema.String
 })
 
-/** What a model thought without a word that may be shown. */
+/** A thought of a model without a word that may be shown. */
 const RedactedThinkingBlock = Schema.Struct({
   type: Schema.Literal("redacted_thinking"),
   data: Schema.String
@@ -82,7 +82,7 @@ export const MessageEvent = Schema.Union([
   Schema.Struct({
     type: Schema.Literal("message_delta"),
     delta: Schema.Struct({ stop_reason: StopReason, stop_sequence: Schema.Null }),
-    /** Of the whole message. */
+    /** The usage of the whole message. */
     usage: MessageUsage
   }),
   Schema.Struct({ type: Schema.Literal("message_stop") }),

@@ -77,7 +77,7 @@ const ToolChoice = Schema.Union([
 ]).annotate({ expected: "an object of the type auto, any, tool or none" })
 type ToolChoice = typeof ToolChoice.Type
 
-// How to answer.
+// The fields from here on say how to answer.
 
 /** A hint of how the thinking is shown: `omitted`, or any other for its text. */
 const display = maybe(Label)

@@ -20,7 +20,7 @@ const ErrorDetails = Schema.Struct({ type: ErrorType, message: Schema.String })
 const envelope = {
   type: Schema.Literal("error"),
   error: ErrorDetails,
-  /** As the header `request-id`; absent of an event of a stream. */
+  /** The id is that of the header `request-id`; events of a stream have none. */
   request_id: Schema.optionalKey(Schema.String)
 }
 
@@ -30,7 +30,7 @@ export const MessagesError = Schema.Struct(envelope).annotate({
 })
 export type MessagesError = typeof MessagesError.Type
 
-/** Of a model that is overloaded; the other statuses are those of the service's own interface. */
+/** The status of a model that is overloaded; the other statuses are those of the service's own interface. */
 const overloadedStatus = 529
 
 export class Overloaded extends Schema.Error<Overloaded>("Overloaded")(envelope, {

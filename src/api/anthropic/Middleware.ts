@@ -11,7 +11,10 @@ const security = {
   )
 }
 
-/** Every request needs a key, in either of the headers in which clients of Anthropic send it, and acts as its user. */
+/**
+ * Every request needs a key, in either of the headers in which clients of Anthropic send it, and acts as its
+ * user.
+ */
 export class KeyAuthentication extends HttpApiMiddleware.Service<
   KeyAuthentication,
   { provides: CurrentUser }

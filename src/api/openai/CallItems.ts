@@ -122,7 +122,7 @@ const AddedTools = Schema.Struct({
   tools: Tools
 })
 
-/** What OpenAI did in an earlier turn, and what says nothing to another model. */
+/** Items of what OpenAI did in an earlier turn, which say nothing to another model. */
 const unservedItems = [
   "image_generation_call",
   "mcp_approval_request",

@@ -132,7 +132,7 @@ const Message = Schema.Union([
 export type GivenMessage = typeof Message.Type
 export type Message = Exclude<GivenMessage, { readonly role: "function" }>
 
-/** What older clients send in place of a tool. */
+/** Older clients send this in place of a tool. */
 const PlainFunction = Schema.Struct({
   name: FunctionName,
   description: maybe(StorableText),

@@ -50,7 +50,7 @@ const CalledFunction = Schema.Struct({
   function: Schema.Struct({ name: Schema.String, arguments: Schema.String })
 })
 
-/** Of a tool whose input is a text. */
+/** The call of a tool whose input is a text. */
 const CalledCustom = Schema.Struct({
   id: Schema.String,
   type: Schema.Literal("custom"),
@@ -67,7 +67,10 @@ export const ChatCompletion = Schema.Struct({
         role: Schema.Literal("assistant"),
         /** Null if the answer is calls of functions only, or a refusal. */
         content: Schema.NullOr(Schema.String),
-        /** What the model thought, if its server shows it. OpenAI has no field for it; this is the one of most other servers. */
+        /**
+         * The thoughts of the model, if its server shows them. OpenAI has no field for them; most other
+         * servers have this one.
+         */
         reasoning_content: Schema.optionalKey(Schema.String),
         /** Text by which the model refuses to answer, where its server tells. */
         refusal: Schema.NullOr(Schema.String),

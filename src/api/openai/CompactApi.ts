@@ -28,7 +28,7 @@ export const CompactedResponse = Schema.Struct({
   object: Schema.Literal("response.compaction"),
   /** Unix epoch in seconds. */
   created_at: Schema.Int,
-  /** What takes the place of the whole input, and of what came before it. */
+  /** The items that take the place of the whole input, and of what came before it. */
   output: Schema.Array(
     Schema.Struct({
       id: Schema.String,

@@ -24,7 +24,7 @@ const Prompt = Schema.String.annotate({ expected: `a text: ${noTokens}` }).check
 
 const promptWords = `a text, or a list of at most ${completionChoicesMax} texts: ${noTokens}`
 
-/** What a chat has by the same name means the same. */
+/** These fields mean the same as those of a chat by the same names. */
 const {
   frequency_penalty,
   logit_bias,
@@ -95,9 +95,9 @@ const logprobs = Schema.NullOr(
   Schema.Struct({
     tokens: Schema.Array(Schema.String),
     token_logprobs: Schema.Array(Schema.Finite),
-    /** By the token. The chosen one is always among them. */
+    /** The logprobs by their tokens. The chosen one is always among them. */
     top_logprobs: Schema.Array(Schema.Record(Schema.String, Schema.Finite)),
-    /** Where the tokens begin in the text, in UTF-16 units. */
+    /** The places at which the tokens begin in the text, in UTF-16 units. */
     text_offset: Schema.Array(Schema.Int)
   })
 )

@@ -20,7 +20,10 @@ import { Part } from "./Parts.ts"
 import { givenId } from "./ProfileIds.ts"
 import { OwnTools, ToolChoice, Tools } from "./Tools.ts"
 
-/** The body of `POST /openai/v1/responses`: what clients of the OpenAI interface send. Each field is honoured or refused. */
+/**
+ * The body of `POST /openai/v1/responses`: what clients of the OpenAI interface send. Each field is honoured
+ * or refused.
+ */
 
 const itemsMax = 10_000
 const partsMax = 10_000
@@ -51,7 +54,10 @@ const BareReference = Schema.Struct({
   content: Schema.optional(Schema.Undefined)
 })
 
-/** What the service, or another one, did in an earlier turn; it is context at most, and never done again. */
+/**
+ * Items of what the service, or another one, did in an earlier turn; they are context at most, and never done
+ * again.
+ */
 const replayedTypes = ["reasoning", "web_search_call", "file_search_call", "mcp_call"] as const
 
 const Text = Schema.optionalKey(Schema.NullOr(StorableText))
@@ -112,7 +118,10 @@ export type Format = typeof Format.Type
 export const efforts = reasoningEfforts
 export const verbosities = ["low", "medium", "high"] as const
 
-/** What an answer includes where it is asked for, and what this service never makes, of which there is nothing to include. */
+/**
+ * An answer includes some of these if it is asked to; the others are never made here, so that there is
+ * nothing to include.
+ */
 export const includes = [
   "file_search_call.results",
   "web_search_call.results",

@@ -46,7 +46,7 @@ export const EmbeddingList = Schema.Struct({
     Schema.Struct({
       object: Schema.Literal("embedding"),
       index: Schema.Int,
-      /** As base64, the numbers have four bytes each, the lowest first. */
+      /** The numbers have four bytes each in base64, the lowest first. */
       embedding: Schema.Union([Schema.Array(Schema.Finite), Schema.String])
     })
   ),

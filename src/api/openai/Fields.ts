@@ -11,7 +11,10 @@ const metadataKeyCharactersMax = 64
 const metadataValueCharactersMax = 512
 const labelCharactersMax = 512
 
-/** What a field may be, and null: `auto or disabled` becomes `auto, disabled or null`, and `1: why` becomes `1 or null: why`. */
+/**
+ * Adds null to what is expected: `auto or disabled` becomes `auto, disabled or null`, and `1: why` becomes `1
+ * or null: why`.
+ */
 const orNull = ({ ast }: Schema.Top): { readonly expected?: string } => {
   const words = ast._tag === "Boolean" ? "true or false" : ast.annotations?.["expected"]
   if (typeof words !== "string") return {}
@@ -36,7 +39,7 @@ export const between = (minimum: number, maximum: number) => {
   return Schema.Finite.annotate({ expected }).check(Schema.isBetween({ minimum, maximum }, { expected }))
 }
 
-/** How many of the likeliest tokens are asked for. */
+/** The number of likeliest tokens that are asked for. */
 export const likeliest = (maximum: number) => {
   const expected = `an integer from 0 to ${maximum}`
   return Schema.Int.annotate({ expected }).check(Schema.isBetween({ minimum: 0, maximum }, { expected }))
@@ -50,7 +53,10 @@ export const Label = StorableText.check(
   Schema.isMaxLength(labelCharactersMax, { expected: `at most ${labelCharactersMax} characters` })
 )
 
-/** The result of a client's function, which may be any bytes read as text: what can't be stored of it becomes U+FFFD. */
+/**
+ * The result of a client's function, which may be any bytes read as text: what can't be stored of it becomes
+ * U+FFFD.
+ */
 export const ResultText = Schema.String.pipe(
   Schema.decodeTo(Schema.String, SchemaTransformation.transform({ decode: storable, encode: (text) => text }))
 )
@@ -89,7 +95,7 @@ export const Metadata = Schema.Record(Schema.String, StorableText)
     })
   )
 
-/** What every provider takes. */
+/** A name that every provider takes. */
 export const FunctionName = Schema.String.annotate({
   expected: "1 to 64 letters, digits, hyphens and underscores"
 }).check(
@@ -103,6 +109,6 @@ export const JsonObject = Schema.Record(Schema.String, Schema.Any)
 export const only = <const Value extends string | number | boolean>(value: Value, why: string) =>
   Schema.Literal(value).annotate({ expected: `${JSON.stringify(value)}: ${why}` })
 
-/** What can't be honoured, and so must be absent. */
+/** A field that can't be honoured, and so must be absent. */
 export const unsupported = (why: string) =>
   Schema.optional(Schema.Null.annotate({ expected: `null: ${why}` }))

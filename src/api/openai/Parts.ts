@@ -7,7 +7,7 @@ import { givenId } from "./ProfileIds.ts"
 
 /** The parts of messages and of results. */
 
-/** How closely a model is to look; `original` is as close as it can. */
+/** The detail says how closely a model is to look; `original` is as close as it can. */
 export const Detail = Schema.Literals([...imageDetails, "original"]).annotate({
   expected: "auto, low, high or original"
 })

@@ -1,8 +1,8 @@
 import { Schema, SchemaTransformation } from "effect"
 
 /**
- * Ids as clients of the OpenAI interface expect them: a prefix that says what is named, and the same UUID as everywhere else.
- * Clients may send either form.
+ * Ids as clients of the OpenAI interface expect them: a prefix that says what is named, and the same UUID as
+ * everywhere else. Clients may send either form.
  */
 const prefixes = {
   response: "resp_",
@@ -38,7 +38,10 @@ const knownPrefix = new RegExp(`^${prefixPattern}`)
 /** The UUID in an id of either form. */
 const bareId = (id: string): string => id.replace(knownPrefix, "").toLowerCase()
 
-/** An id with its prefix or without. Items may have any prefix, because a client may have another view of what an item is. */
+/**
+ * An id with its prefix or without. Items may have any prefix, because a client may have another view of what
+ * an item is.
+ */
 export const givenId = <Id extends Schema.Codec<string, string>>(id: Id, kind: IdKind) => {
   const expected = `an id such as \`${prefixes[kind]}…\` with a UUID, or the UUID alone`
   return Schema.String.annotate({ expected })

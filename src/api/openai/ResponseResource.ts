@@ -136,7 +136,10 @@ const Reasoning = Schema.Struct({
   type: Schema.Literal("reasoning"),
   status,
   summary: Schema.Array(SummaryText),
-  /** Only where `include` has `reasoning.encrypted_content`: to be sent back as it is. Null for what can't be given back. */
+  /**
+   * Only where `include` has `reasoning.encrypted_content`: to be sent back as it is. Null for what can't be
+   * given back.
+   */
   encrypted_content: Schema.optionalKey(Schema.NullOr(Schema.String))
 }).annotate({
   identifier: "Reasoning",
@@ -170,7 +173,7 @@ const Format = Schema.Union([
   })
 ])
 
-/** What a response repeats of its request, with the defaults of what was left out. */
+/** The fields of its request that a response repeats, with the defaults of those that were left out. */
 export const Echo = Schema.Struct({
   background: Schema.Boolean,
   frequency_penalty: Schema.Finite,
@@ -212,7 +215,10 @@ export const ResponseResource = Schema.Struct({
   /** The model that answers; before that is known, what the request named. */
   model: Schema.String,
   output: Schema.Array(Item),
-  /** All text of the messages, without refusals. Clients compute it themselves, but not every helper of theirs does. */
+  /**
+   * All text of the messages, without refusals. Clients compute it themselves, but not every helper of theirs
+   * does.
+   */
   output_text: Schema.String,
   /** null where nothing is stored. */
   conversation: Schema.NullOr(Schema.Struct({ id: Schema.String })),

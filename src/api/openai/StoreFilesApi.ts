@@ -23,7 +23,7 @@ import {
 const GivenFileId = givenId(FileId, "file")
 
 export const StoreFile = Schema.Struct({
-  /** Of the file. */
+  /** The id of the file. */
   id: Schema.String,
   object: Schema.Literal("vector_store.file"),
   /** When it was added, in seconds since 1970. */

@@ -4,7 +4,10 @@ import { imageDetails } from "../../domain/ModelCall.ts"
 import { givenId } from "./ProfileIds.ts"
 import { Item, MessagePart } from "./ResponseResource.ts"
 
-/** The items that a response was asked and that a conversation has, as clients of the OpenAI interface read them. */
+/**
+ * The items that a response was asked and that a conversation has, as clients of the OpenAI interface read
+ * them.
+ */
 
 const pageItemsMax = 100
 export const pageItemsDefault = 20

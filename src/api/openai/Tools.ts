@@ -9,7 +9,7 @@ import { givenId } from "./ProfileIds.ts"
 /** The tools that a request may have, and the choice among them. */
 
 export const toolsMax = 512
-/** Of all tools together, as JSON. */
+/** The characters of all tools together, as JSON. */
 export const toolsCharactersMax = 1024 * 1024
 
 const FunctionTool = Schema.Struct({
@@ -49,7 +49,7 @@ const NamespaceTool = Schema.Struct({
   })
 })
 
-/** What a client runs without describing it: the service describes it to the model. */
+/** Tools that a client runs without describing them: the service describes them to the model. */
 export const machineTypes = ["local_shell", "shell", "apply_patch"] as const
 export type MachineType = (typeof machineTypes)[number]
 const MachineTool = Schema.Struct({ type: Schema.Literals(machineTypes) })
@@ -96,7 +96,10 @@ const servedTypes: ReadonlySet<unknown> = new Set<unknown>([
   "file_search"
 ])
 
-/** A tool that OpenAI runs and this service doesn't, such as `image_generation`: it is left out, and named in a header. */
+/**
+ * A tool that OpenAI runs and this service doesn't, such as `image_generation`: it is left out, and named in
+ * a header.
+ */
 const Unserved = Schema.Struct({ type: Schema.Literal("unserved"), given: JsonObject })
 type Unserved = typeof Unserved.Type
 const UnservedTool = JsonObject.check(
@@ -194,7 +197,7 @@ const AllowedTools = Schema.Struct({
   )
 })
 
-/** What `tool_choice` may demand of the tools that the service doesn't run, for an error that says so. */
+/** A `tool_choice` that demands a tool which the service doesn't run, for an error that says so. */
 const UnservedChoice = Schema.Struct({
   type: Schema.String.check(
     Schema.makeFilter((type) => !servedTypes.has(type) && type !== "allowed_tools", {
@@ -227,7 +230,10 @@ export const ToolChoice = Schema.Union([
 })
 export type ToolChoice = typeof ToolChoice.Type
 
-/** Whether the service's own tools are offered beside those of a client, which brings its own for what it wants done. */
+/**
+ * The service's own tools are offered or not beside those of a client, which brings its own for what it wants
+ * done.
+ */
 export const OwnTools = Schema.Literals(["on", "off"]).annotate({
   expected: "on or off",
   description:

@@ -52,7 +52,7 @@ export const listOf = <Item extends Schema.Top>(item: Item) =>
     has_more: Schema.Boolean
   })
 
-/** By whether files can be found yet. */
+/** The files are counted by whether they can be found yet. */
 export const FileCounts = Schema.Struct({
   in_progress: Schema.Int,
   completed: Schema.Int,

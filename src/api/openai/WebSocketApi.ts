@@ -2,7 +2,7 @@ import { Predicate, Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Authentication, KeepsConnection } from "../Middleware.ts"
 
-/** Where a WebSocket may be opened. */
+/** The path at which a WebSocket may be opened. */
 export const webSocketPath = "/openai/v1/responses"
 
 /** The endpoint answers with a connection, and never with a body. */
