@@ -10,9 +10,11 @@ import type { Permits } from "../runtime/FairPermits.ts"
 import { inTurns } from "../runtime/ProcessorTurns.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 
-/** Messages of one connection that wait while another is answered; beyond that, the connection is not read. */
+/**
+ * Messages of one connection that wait while another is answered; beyond that, the connection is not read.
+ */
 const waitingMax = 4
-/** How often a refused message, which is still to be read, asks for room again. */
+/** A refused message, which is still to be read, asks for room again so often. */
 const askAgain = Schedule.spaced("1 second")
 
 /** A message within the user's bytes of bodies, or why there is no room for it. */
@@ -31,7 +33,7 @@ interface Room {
 /** A long message of which the rest is still to come. */
 interface LongMessage {
   room: Room | null
-  /** Whether it was refused already, and is only read. */
+  /** True if it was refused already, and is only read. */
   isRefused: boolean
   readonly hasArrived: Deferred.Deferred<void>
 }
@@ -52,9 +54,9 @@ const makeTakeRoom =
     )
 
 /**
- * The messages of a connection, each with room among the bytes of its user's bodies. A short one is read and then waits for room; a long
- * one waits for room with its rest unread, as the body of a request does. `read` never ends; a long message that takes too long to arrive
- * ends the connection.
+ * The messages of a connection, each with room among the bytes of its user's bodies. A short one is read and
+ * then waits for room; a long one waits for room with its rest unread, as the body of a request does. `read`
+ * never ends; a long message that takes too long to arrive ends the connection.
  */
 export const makeArrivals = Effect.gen(function* () {
   const bounds = yield* UserBounds

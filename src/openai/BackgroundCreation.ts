@@ -35,7 +35,7 @@ export const refuseKey = ({ headers }: HttpServerRequest.HttpServerRequest) =>
 export const isBackground = (body: CreateBody, request: HttpServerRequest.HttpServerRequest): boolean =>
   body.background === true || request.headers[keyHeader] !== undefined
 
-/** What a new response says of itself before its body. */
+/** The headers of a new response. */
 const headersOf = Effect.fnUntraced(function* (
   job: ResponseJob,
   first: EventBody | null,

@@ -24,9 +24,9 @@ import { renderStored } from "./StoredRendering.ts"
 
 /** Responses that are made apart from their requests, as documents and frames. */
 
-/** What the events of a response that hasn't come to its end show of it. */
+/** The part of a response that its events show before its end. */
 interface Progress {
-  /** As it began; null where it hasn't. */
+  /** The response as it began; null if it hasn't. */
   readonly started: ResponseObject | null
   /** The items so far. An open message has the text that was written. */
   readonly output: ReadonlyArray<OutputItem>
@@ -68,7 +68,7 @@ export const progressOf = (events: ReadonlyArray<EventBody>): Progress => {
 const withPart = (item: OutputItem, part: OutputText | undefined): OutputItem =>
   item.type !== "message" || part === undefined || part.text === "" ? item : { ...item, content: [part] }
 
-/** Of its input nothing is opened, since nothing of that is shown. */
+/** Reads the request of a job. Nothing of its input is opened, since nothing of that is shown. */
 export const viewOfJob = Effect.fnUntraced(function* (job: ResponseJob) {
   const { seal } = (yield* Sealing).of(job.userId)
   const body = yield* Effect.orDie(decodeBody(job.request))
@@ -149,7 +149,7 @@ export const makeReading = Effect.gen(function* () {
       Effect.catchTag("ResponseNotFound", () => Effect.succeed(false))
     )
 
-  /** What has come to an end and isn't stored was deleted. */
+  /** A response that has come to an end and isn't stored was deleted. */
   const isDeleted = ({ responseId, status, userId }: ResponseJob) =>
     status === "completed" || status === "incomplete"
       ? Effect.map(isStored(userId, responseId), (isThere) => !isThere)

@@ -5,7 +5,7 @@ import { ResponseJobs } from "../conversations/ResponseJobs.ts"
 import type { Caller } from "../domain/Account.ts"
 import type { ConversationId, ResponseId } from "../domain/Ids.ts"
 
-/** How long the end of a stream waits at most until its failure is kept. */
+/** The end of a stream waits at most so long until its failure is kept. */
 const keepSeconds = 2
 
 /** In the place of what was asked, which a request must have. */
@@ -21,8 +21,9 @@ interface Begun {
 }
 
 /**
- * Keeps how a response ended that broke off after its client knew its id, so that the id can be read: without its text, and without what
- * it was asked. Nothing is kept of a response with `store: false`, or whose conversation was deleted.
+ * Keeps how a response ended that broke off after its client knew its id, so that the id can be read: without
+ * its text, and without what it was asked. Nothing is kept of a response with `store: false`, or whose
+ * conversation was deleted.
  */
 export const makeKeepBroken = Effect.map(
   ResponseJobs,

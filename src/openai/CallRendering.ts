@@ -48,7 +48,7 @@ const statusOf = ({ status }: FunctionCall): Item["status"] =>
   // One that the model didn't write to its end.
   status === "failed" ? "incomplete" : status
 
-/** Of a plain function, and where it isn't known what a call stands for. */
+/** Renders the call of a plain function, or a call of which it isn't known what it stands for. */
 export const renderPlainCall = (call: FunctionCall): Extract<Item, { type: "function_call" }> => ({
   ...Struct.omit(call, hiddenOfCalls),
   id: shownId("functionCall", call.id),

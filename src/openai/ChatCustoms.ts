@@ -5,7 +5,10 @@ import { inputOf, makeInputReader } from "../domain/CustomInput.ts"
 import type { ToolSpec } from "../domain/ModelCall.ts"
 import { customSpec } from "./ClientTools.ts"
 
-/** Tools of a chat whose input is a text. To the core, and to the rendering of a chat, their calls are calls of functions. */
+/**
+ * Tools of a chat whose input is a text. To the core, and to the rendering of a chat, their calls are calls
+ * of functions.
+ */
 
 type Names = ReadonlySet<string>
 
@@ -68,12 +71,15 @@ const withCall = (choice: Choice, call: Call): Choice => ({
 const withInput = (choice: Choice, index: number, input: string): ReadonlyArray<Choice> =>
   input === "" ? [] : [withCall(choice, { index, custom: { input } })]
 
-/** Rewrites the chunks of one stream, in their order. A delta has one call at most, and each call ends before the next one. */
+/**
+ * Rewrites the chunks of one stream, in their order. A delta has one call at most, and each call ends before
+ * the next one.
+ */
 export const makeChunkWithCustoms = (customs: Names): ((chunk: ChatChunk) => ReadonlyArray<ChatChunk>) => {
   /** The calls that are being written, by their choice. */
   const open = new Map<number, OpenCall>()
 
-  /** What is known of a text only at the end of its call. */
+  /** Adds what is known of a text only at the end of its call. */
   const rest = (choice: Choice): ReadonlyArray<Choice> => {
     const call = open.get(choice.index)
     open.delete(choice.index)

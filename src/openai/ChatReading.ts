@@ -27,7 +27,7 @@ import { given, namedModel } from "./RequestReading.ts"
 export interface ReadChat {
   readonly request: ResponseRequest
   readonly demands: Demands
-  /** For each entry of the input, the path of the message that it comes from. */
+  /** The path of the message that each entry of the input comes from. */
   readonly paths: ReadonlyArray<string>
 }
 
@@ -66,7 +66,7 @@ const answeredText = ({ content, refusal }: AssistantMessage): string => {
   return written === "" ? (refusal ?? "") : written
 }
 
-/** What a client says that the model thought: text, as it was shown. */
+/** Recalls what the model thought, as a client says: text, as it was shown. */
 const thoughtEntry = (text: string, model: string): RecalledEntry => {
   const data = JSON.stringify({ field: "reasoning_content" })
   return { type: "reasoning", recalled: { thought: { text, opaque: { origin: saidByClient(model), data } } } }
@@ -192,7 +192,10 @@ const answerOptions = (body: ChatBody, toolChoice: ToolChoice | undefined): Answ
 
 const noTools: ReadonlySet<never> = new Set<never>()
 
-/** A client that brings functions, or that demands or forbids a call, gets the service's own tools only where it asks for them. */
+/**
+ * A client that brings functions, or that demands or forbids a call, gets the service's own tools only where
+ * it asks for them.
+ */
 const ownToolsOf = ({ own_tools: own, tool_choice: choice, tools }: ChatBody): ReadonlySet<never> | null => {
   if (own === "off" || (choice != null && choice !== "auto")) return noTools
   return own === "on" || (tools ?? []).length === 0 ? null : noTools

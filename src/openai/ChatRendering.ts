@@ -13,13 +13,13 @@ import { cutOf, type FunctionCall, type OutputItem, type OutputMessage } from ".
 import { chatLogprobs } from "./Logprobs.ts"
 
 /**
- * The third rendering: from the core's events to an answer of Chat Completions. Of what the service's own tools do, only the text that
- * is written before, between and after them is shown.
+ * The third rendering: from the core's events to an answer of Chat Completions. Of what the service's own
+ * tools do, only the text that is written before, between and after them is shown.
  */
 
-/** What of a request its answer depends on. */
+/** The parts of a request on which its answer depends. */
 export interface ChatView {
-  /** Whether a stream ends with the usage. */
+  /** True if a stream ends with the usage. */
   readonly includeUsage: boolean
   readonly metadata: Readonly<Record<string, string>> | null
 }
@@ -76,7 +76,7 @@ const textsOf = (output: ReadonlyArray<OutputItem>, refusing: boolean): Readonly
 export const logprobsOf = (output: ReadonlyArray<OutputItem>) =>
   output.flatMap((item) => (item.type === "message" ? item.content.flatMap(({ logprobs }) => logprobs) : []))
 
-/** What the model thought, as far as it is shown. */
+/** The thoughts of the model, as far as they are shown. */
 const thoughtsOf = (output: ReadonlyArray<OutputItem>): ReadonlyArray<string> =>
   output.flatMap((item) => (item.type === "reasoning" && item.text !== "" ? [item.text] : []))
 
@@ -129,7 +129,7 @@ export const chatError = ({ code, message, param, type }: ErrorBody): ChatError 
   error: { message, type, code, param: param === "" ? null : param }
 })
 
-/** What precedes a piece of an item, behind the item whose piece was the last of its kind. */
+/** The text before a piece of an item, behind the item whose piece was the last of its kind. */
 const separatorAfter = (last: string | null, itemId: string): string =>
   last === null || last === itemId ? "" : betweenTexts
 

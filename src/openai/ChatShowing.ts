@@ -17,7 +17,7 @@ import {
   usesFunctions
 } from "./LegacyFunctions.ts"
 
-/** What the client of one chat is shown, in the fields that it knows. */
+/** Shows a chat to its client in the fields that it knows. */
 
 const lastFrame = "data: [DONE]\n\n"
 
@@ -31,7 +31,7 @@ export const makeChunkWriting = <Event>(
   end: lastFrame
 })
 
-/** What the core calls by other names. */
+/** The names that a chat has for fields which the core calls otherwise. */
 const chatNames: ReadonlyMap<string, string> = new Map([
   ["input", "messages"],
   ["text.format.schema", "response_format.json_schema.schema"],

@@ -4,7 +4,10 @@ import type { ResponseObject } from "../api/ResponseObject.ts"
 import { type ChatView, makeChatRenderer, renderCompletion } from "./ChatRendering.ts"
 import type { ChoiceEvent } from "./Choices.ts"
 
-/** Several answers as the choices of one answer of Chat Completions, which is named and dated like the first of them. */
+/**
+ * Several answers as the choices of one answer of Chat Completions, which is named and dated like the first
+ * of them.
+ */
 
 /** The tokens of all answers: each has read the prompt. */
 export const sumOf = (one: ChatUsage, other: ChatUsage): ChatUsage => ({
@@ -36,7 +39,10 @@ export const renderChoices = (
   }
 }
 
-/** Renders the events of so many answers, in the order in which they come. The usage follows the end of the last one. */
+/**
+ * Renders the events of so many answers, in the order in which they come. The usage follows the end of the
+ * last one.
+ */
 export const makeChoicesRenderer = (
   view: ChatView,
   count: number

@@ -17,7 +17,10 @@ export interface ChoiceEvent {
   readonly event: EventBody
 }
 
-/** The same request so many times. A model that is given one seed answers the same each time, so each gets its own. */
+/**
+ * The same request so many times. A model that is given one seed answers the same each time, so each gets its
+ * own.
+ */
 export const repeated = ({ demands, request }: Asked, count: number): Arr.NonEmptyReadonlyArray<Asked> =>
   Arr.makeBy(count, (index) => {
     const { answer = {} } = demands
@@ -28,7 +31,7 @@ export const repeated = ({ demands, request }: Asked, count: number): Arr.NonEmp
     }
   })
 
-/** Whether one of the answers at least lacks the logprobs that were asked for. */
+/** Says if one of the answers at least lacks the logprobs that were asked for. */
 export const lackOf = (
   answers: ReadonlyArray<{ readonly lacksLogprobs?: true }>
 ): { readonly lacksLogprobs?: true } =>

@@ -7,15 +7,18 @@ import {
 } from "../api/openai/Tools.ts"
 import type { TextInput, ToolSpec } from "../domain/ModelCall.ts"
 
-/** The tools that clients run, as models are offered them: a model knows functions, and the service what each of them stands for. */
+/**
+ * The tools that clients run, as models are offered them: a model knows functions, and the service what each
+ * of them stands for.
+ */
 
-/** What a call stands for, where that isn't a plain function. */
+/** The kind of tool that a call stands for, if it isn't a plain function. */
 export type CallKind =
   | { readonly type: "function"; readonly namespace: string; readonly name: string }
   | { readonly type: "custom"; readonly namespace: string | null; readonly name: string }
   | { readonly type: MachineType }
 
-/** By the name that the model calls. */
+/** The kinds by the names that the model calls. */
 export type CallKinds = ReadonlyMap<string, CallKind>
 
 export const noKinds: CallKinds = new Map()
@@ -70,7 +73,10 @@ export const customSpec = (tool: CustomTool, name: string, param: string): ToolS
 const text = (description: string) => ({ type: "string", description })
 const milliseconds = { type: "integer", description: "Milliseconds after which it is ended." }
 
-/** What OpenAI describes to its own models. Source: its reference of Responses, the items of these types. */
+/**
+ * The tools that OpenAI describes to its own models. Source: its reference of Responses, the items of these
+ * types.
+ */
 const machines: Readonly<Record<MachineType, Pick<ToolSpec, "description" | "parameters">>> = {
   local_shell: {
     description: "Runs a command on the user's machine.",
@@ -150,6 +156,6 @@ export const clientTools = (
   from = 0
 ): ReadonlyArray<ClientTool> => tools.flatMap((tool, index) => toolsIn(tool, `${name}[${from + index}]`))
 
-/** What the calls of these tools stand for. */
+/** Says what the calls of these tools stand for. */
 export const kindsOf = (tools: ReadonlyArray<Tool>): CallKinds =>
   new Map(clientTools(tools).flatMap(({ kind, spec }) => (kind === null ? [] : [[spec.name, kind] as const])))

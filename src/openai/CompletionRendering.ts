@@ -9,12 +9,14 @@ import { sumOf } from "./ChoiceRendering.ts"
 import type { ChoiceEvent } from "./Choices.ts"
 import { completionLogprobs, tokensLength } from "./Logprobs.ts"
 
-/** From the core's events to completions of texts. Of an answer only its text is shown, and that of a refusal. */
+/**
+ * From the core's events to completions of texts. Of an answer only its text is shown, and that of a refusal.
+ */
 
 export interface CompletionView {
-  /** Whether a stream ends with the usage. */
+  /** True if a stream ends with the usage. */
   readonly includeUsage: boolean
-  /** What stands before the text of each answer: its prompt, if the client wants to see it again. */
+  /** The text before that of each answer: its prompt, if the client wants to see it again. */
   readonly before: ReadonlyArray<string>
 }
 
@@ -52,7 +54,10 @@ export const renderCompletions = (
   usage: responses.map(({ usage }) => usageOf(usage)).reduce(sumOf)
 })
 
-/** Renders the events of so many answers, in the order in which they come. The usage follows the end of the last one. */
+/**
+ * Renders the events of so many answers, in the order in which they come. The usage follows the end of the
+ * last one.
+ */
 export const makeCompletionRenderer = (
   view: CompletionView,
   count: number
@@ -60,7 +65,7 @@ export const makeCompletionRenderer = (
   let head: ReturnType<typeof headOf> | null = null
   let usage: ChatUsage | null = null
   let ended = 0
-  /** Where the next token of each answer begins. */
+  /** The places at which the next token of each answer begins. */
   const offsets = Arr.makeBy(count, (index) => (view.before[index] ?? "").length)
 
   const chunk = (

@@ -11,8 +11,8 @@ import {
 import type { ResponseId } from "../domain/Ids.ts"
 
 /**
- * A response that isn't stored can be continued on its own connection, which remembers the last one: the next message is answered as
- * if the client had sent the whole history itself.
+ * A response that isn't stored can be continued on its own connection, which remembers the last one: the next
+ * message is answered as if the client had sent the whole history itself.
  */
 
 type Body = Readonly<Record<string, unknown>>
@@ -37,7 +37,7 @@ const uuid = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 const isSame = (one: unknown, other: string): boolean =>
   Predicate.isString(one) && uuid.exec(one)?.[0].toLowerCase() === uuid.exec(other)?.[0].toLowerCase()
 
-/** Whether a message goes on from what its connection remembers. */
+/** True if a message goes on from what its connection remembers. */
 export const goesOn = (body: Body, known: Continuation | null): known is Continuation =>
   known !== null && isSame(body["previous_response_id"], known.id)
 
@@ -61,7 +61,7 @@ const withoutLogprobs = (item: Item): Item =>
       }
     : item
 
-/** What the connection remembers after an answer; null for one that is stored, or too long. */
+/** The connection remembers this after an answer; null for one that is stored, or too long. */
 export const remembered = (body: Body, response: ResponseResource): Continuation | null => {
   if (response.store) return null
   const items = [...itemsOf(body), ...response.output.map(withoutLogprobs)]

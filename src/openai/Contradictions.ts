@@ -15,7 +15,10 @@ import { isWebSearch, type Tools, toolsOf } from "./ToolReading.ts"
 const invalid = (param: string, problem: string) =>
   new InvalidRequest({ param, message: `\`${param}\` ${problem}` })
 
-/** A document in another message than the user's: documents are data, and would become instructions or an answer. */
+/**
+ * A document in another message than the user's: documents are data, and would become instructions or an
+ * answer.
+ */
 const misplacedFile = (item: Item, path: string): InvalidRequest | null => {
   if ("id" in item || !("role" in item) || item.role === "user" || typeof item.content === "string")
     return null

@@ -24,7 +24,10 @@ export const ignoredHints = ({
 const opaque: ReadonlySet<string> = new Set(["metadata", "parameters", "schema"])
 /** Lists of what clients replay from answers, with all that those had. */
 const replayed: ReadonlySet<string> = new Set(["input", "messages", "items"])
-/** What the items, messages and parts of answers have, of this service or another one, beyond what a request needs. */
+/**
+ * Fields that items, messages and parts of answers have, here or at another service, beyond what a request
+ * needs.
+ */
 const answered: ReadonlySet<string> = new Set(
   (
     "id type status role content name phase annotations logprobs summary encrypted_content action queries results server_label approval_request_id " +
@@ -36,8 +39,8 @@ const key = /^[A-Za-z0-9_-]{1,64}$/
 const shown = (name: string): string => (key.test(name) ? name : "?")
 
 /**
- * The paths of the fields in `given` that `read` lacks, such as `text.foo` and `tools[0].bar`; without those of the body itself, and
- * those that are null. `read` is what a schema made of `given`, and bounds the depth.
+ * The paths of the fields in `given` that `read` lacks, such as `text.foo` and `tools[0].bar`; without those
+ * of the body itself, and those that are null. `read` is what a schema made of `given`, and bounds the depth.
  */
 export const ignoredParts = (
   given: unknown,
@@ -76,8 +79,8 @@ const ignoredPartsOf = (name: string, given: unknown, read: unknown) => {
 }
 
 /**
- * The header that names what a body has and nothing is made of; absent if it would be empty. Unknown fields are named, and not read.
- * `unused` are known parts that nothing is made of either.
+ * The header that names what a body has and nothing is made of; absent if it would be empty. Unknown fields
+ * are named, and not read. `unused` are known parts that nothing is made of either.
  */
 export const ignoredHeader = Effect.fnUntraced(function* (
   request: HttpServerRequest.HttpServerRequest,

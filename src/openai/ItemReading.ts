@@ -10,7 +10,10 @@ import { callIdOf } from "../responses/generation/CallItems.ts"
 import type { RequestEntry, RequestPart } from "../responses/prompt/ResponseRequest.ts"
 import type { UserSealing } from "./Sealing.ts"
 
-/** From the items that a client sends to what the core understands. Calls of every kind are calls of functions there. */
+/**
+ * From the items that a client sends to what the core understands. Calls of every kind are calls of functions
+ * there.
+ */
 
 export const detailOf = (detail: typeof Detail.Type | null | undefined): ImageDetail =>
   detail === "original" ? "high" : (detail ?? "auto")
@@ -55,7 +58,7 @@ const called = (call_id: string, name: string, args: unknown): RequestEntry => (
   arguments: typeof args === "string" ? args : JSON.stringify(args ?? {})
 })
 
-/** What a model wrote of an action, without what the item has besides. */
+/** The fields of an action that a model wrote, without those that the item has besides. */
 const argumentsIn = (action: Readonly<Record<string, unknown>>): object =>
   Object.fromEntries(
     Object.entries(action).filter(
@@ -178,7 +181,9 @@ const entryOf = (item: Item, { open }: UserSealing): RequestEntry => {
   }
 }
 
-/** The ids of calls that the model didn't write to their end: neither they nor results of them say anything. */
+/**
+ * The ids of calls that the model didn't write to their end: neither they nor results of them say anything.
+ */
 const cutCalls = (items: ReadonlyArray<Item>): ReadonlySet<unknown> =>
   new Set(
     items.flatMap((item) =>

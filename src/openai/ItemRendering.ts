@@ -14,32 +14,35 @@ import type { CallKinds } from "./ClientTools.ts"
 import { isWebSearchCall, type Seal, type SealedReasoning, sealedOutput } from "./SealedItems.ts"
 
 /**
- * Items and responses as clients of the OpenAI interface see them. The service's own tools and its search of files are shown only in
- * types of items that clients of the last three major versions accept.
+ * Items and responses as clients of the OpenAI interface see them. The service's own tools and its search of
+ * files are shown only in types of items that clients of the last three major versions accept.
  */
 
 /** Which of the service's own items the client has asked to see as what they are. */
 export interface Shown {
   readonly webSearch: boolean
   readonly fileSearch: boolean
-  /** Whether the passages that a search found are shown too. */
+  /** True if the passages that a search found are shown too. */
   readonly results: boolean
-  /** Whether what the model thought is sealed, for a client that gives it back; absent of responses of earlier versions. */
+  /**
+   * True if thoughts are sealed, for a client that gives them back; responses of earlier versions lack the
+   * field.
+   */
   readonly encrypted?: boolean
 }
 
-/** What of a request its response depends on. */
+/** The parts of a request on which its response depends. */
 export interface View {
   readonly echo: Echo
   readonly shown: Shown
-  /** What calls of the client's tools stand for. */
+  /** The kinds of tools that calls of the client's tools stand for. */
   readonly kinds: CallKinds
   /** null where the client didn't ask for what is encrypted. */
   readonly seal: Seal | null
 }
 
 const millisPerSecond = 1_000
-/** Of a tool's result in the words that say what was done. */
+/** The characters of a tool's result in the words that say what was done. */
 const resultCharactersMax = 500
 
 const seconds = (millis: number): number => Math.floor(millis / millisPerSecond)
@@ -73,7 +76,7 @@ const argumentOf = (call: McpCall, name: string): string => {
 const cut = (text: string): string =>
   text.length <= resultCharactersMax ? text : `${text.slice(0, resultCharactersMax).toWellFormed()}…`
 
-/** What was done, in words. */
+/** Says what was done, in words. */
 const summaryOf = ({ arguments: args, error, name, output }: McpCall): string =>
   `${name}(${cut(args)}) → ${cut(output ?? `Error: ${error ?? "unknown"}`)}`
 
@@ -125,7 +128,7 @@ export const renderCall = (call: McpCall, view: View): Item => {
   return { id, type: "web_search_call", status: call.status === "failed" ? "failed" : status, action }
 }
 
-/** What the model thought, as far as its server shows it. */
+/** Renders what the model thought, as far as its server shows it. */
 export const renderReasoning = ({ id, sealed, status, text }: SealedReasoning): Item => ({
   id: shownId("reasoning", id),
   type: "reasoning",

@@ -12,12 +12,15 @@ import { makeReading, respondFailed } from "./BackgroundReading.ts"
 import { readChat } from "./ChatReading.ts"
 import type { ChatShowing } from "./ChatShowing.ts"
 
-/** Chats with an Idempotency-Key: each is answered once, apart from its requests, and its events are kept to be shown again. */
+/**
+ * Chats with an Idempotency-Key: each is answered once, apart from its requests, and its events are kept to
+ * be shown again.
+ */
 
 const encodeBody = Schema.encodeEffect(ChatBody)
 const decodeBody = Schema.decodeUnknownEffect(ChatBody)
 
-/** As a job has it. */
+/** Reads a chat as a job has it. */
 export const readChatJob = Effect.fnUntraced(function* (job: unknown) {
   const body = yield* Effect.orDie(decodeBody(job))
   const { demands, request } = yield* Effect.orDie(Effect.fromResult(readChat(body)))
@@ -36,7 +39,7 @@ const problemOf = ({ n, store }: ChatBody): InvalidRequest | null => {
   return (n ?? 1) > 1 ? invalid("n", "must be 1 with an Idempotency-Key.") : null
 }
 
-/** What one request is shown. */
+/** A chat, and how one of its requests is shown its answer. */
 interface KeyedChat {
   readonly body: ChatBody
   readonly key: string
@@ -47,7 +50,7 @@ interface KeyedChat {
   ) => Readonly<Record<string, string>>
 }
 
-/** Those of an answer that has begun. */
+/** The headers of an answer that has begun. */
 const headersIn = (first: EventBody | null, headersOf: KeyedChat["headersOf"]) =>
   first?.type === "response.created" ? headersOf(first.response.conversation_id, first.response) : {}
 

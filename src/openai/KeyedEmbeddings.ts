@@ -9,7 +9,10 @@ import { BackgroundResponses } from "../jobs/BackgroundResponses.ts"
 import { keptEmbeddings } from "../jobs/EmbeddingJobs.ts"
 import { respondRefused } from "./BackgroundReading.ts"
 
-/** Embeddings with an Idempotency-Key: the texts are embedded once, and the vectors are kept to be shown again. */
+/**
+ * Embeddings with an Idempotency-Key: the texts are embedded once, and the vectors are kept to be shown
+ * again.
+ */
 
 type Body = typeof EmbeddingsBody.Type
 
@@ -22,10 +25,10 @@ export const embeddingRequest = ({ dimensions, input, model }: Body): EmbeddingR
 const encodeBody = Schema.encodeEffect(EmbeddingsBody)
 const decodeBody = Schema.decodeUnknownEffect(EmbeddingsBody)
 
-/** As a job has it. */
+/** Reads a request for embeddings as a job has it. */
 export const readEmbeddingsJob = (job: unknown) => Effect.map(Effect.orDie(decodeBody(job)), embeddingRequest)
 
-/** What one request is shown. */
+/** A request for embeddings, and how it is shown its answer. */
 interface KeyedEmbeddings {
   readonly body: Body
   readonly key: string

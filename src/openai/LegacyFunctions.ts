@@ -5,12 +5,15 @@ import type { ChatChunk, ChatCompletion, Delta, FinishReason } from "../api/open
 import type { ToolChoice } from "../api/openai/ChatTools.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
 
-/** `functions` and `function_call`, which older clients send in place of `tools`: a call has no id, and an answer one call at most. */
+/**
+ * `functions` and `function_call`, which older clients send in place of `tools`: a call has no id, and an
+ * answer one call at most.
+ */
 
 /** A chat in today's fields. */
 export type ChatWithTools = Omit<ChatBody, "messages"> & { readonly messages: ReadonlyArray<Message> }
 
-/** Whether the client waits for `function_call` where the model calls. */
+/** True if the client waits for `function_call` when the model calls. */
 export const usesFunctions = ({ functions }: ChatBody): boolean => functions != null
 
 /** No client has it: ids of clients come from answers, or from other services. */

@@ -1,7 +1,7 @@
 import { Array as Arr } from "effect"
 import type { TokenLogprob } from "../domain/ModelCall.ts"
 
-/** How clients of the OpenAI interface ask for logprobs, and what they are told where a model has none. */
+/** Clients of the OpenAI interface ask for logprobs in these ways, and are told so if a model has none. */
 
 export const logprobsInclude = "message.output_text.logprobs"
 
@@ -38,7 +38,7 @@ export const namingLogprobs = (
 export const chatLogprobs = (content: ReadonlyArray<TokenLogprob>) =>
   content.length === 0 ? null : { content, refusal: null }
 
-/** Of the tokens, in UTF-16 units. */
+/** The length of the tokens, in UTF-16 units. */
 export const tokensLength = (logprobs: ReadonlyArray<TokenLogprob>): number =>
   logprobs.reduce((length, { token }) => length + token.length, 0)
 

@@ -24,7 +24,7 @@ const FilesHandlers = HttpApiBuilder.group(
   })
 )
 
-/** As `withNullParam` writes them: an error that names no field has null there. */
+/** Describes errors as `withNullParam` writes them: an error that names no field has null there. */
 const described = () => {
   const document = OpenApi.fromApi(OpenAiApi)
   const { properties } = document.components.schemas["ErrorBody"] ?? {}

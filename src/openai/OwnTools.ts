@@ -2,7 +2,9 @@ import { Effect } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { InvalidRequest } from "../domain/Errors.ts"
 
-/** The header in which a client may say what the field `own_tools` of a body says, where it can't add fields. */
+/**
+ * The header in which a client may say what the field `own_tools` of a body says, where it can't add fields.
+ */
 const header = "x-own-tools"
 
 interface WithOwnTools {

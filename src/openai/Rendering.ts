@@ -49,7 +49,7 @@ const makeCallPieces = (place: (index: number) => number) => {
         ? [argumentsDelta(index, item, delta)]
         : inputDelta(index, item, input.write(delta))
     },
-    /** What is known only at the end of an item. */
+    /** Adds what is known only at the end of an item. */
     rest: (index: number, item: Item): ReadonlyArray<ProfileEventBody> => {
       const call = shown.get(index)
       if (call !== undefined) return call.input === null ? [] : inputDelta(index, item, call.input.end())
@@ -143,7 +143,7 @@ const ofArguments = (
   ]
 }
 
-/** What comes between the beginning of an item and its end. */
+/** The events between the beginning of an item and its end. */
 const beforeDone = (index: number, item: Item, isWritten: boolean): Array<ProfileEventBody> => {
   switch (item.type) {
     case "message":
@@ -290,7 +290,7 @@ const makeItemRenderer = (view: View) => {
 }
 
 interface Renderer {
-  /** What precedes all events of the core. */
+  /** The events that precede all events of the core. */
   readonly start: ReadonlyArray<ProfileEventBody>
   /** The events that stand for one of the core's. */
   readonly event: (event: EventBody) => ReadonlyArray<ProfileEventBody>
@@ -298,7 +298,10 @@ interface Renderer {
   readonly failure: (body: ErrorBody) => ReadonlyArray<ProfileEventBody>
 }
 
-/** Renders the events of one response, in their order. One that was `queued` is shown so first: clients want `response.created` before anything. */
+/**
+ * Renders the events of one response, in their order. One that was `queued` is shown so first: clients want
+ * `response.created` before anything.
+ */
 export const makeRenderer = (view: View, queued: ResponseResource | null = null): Renderer => {
   const items = makeItemRenderer(view)
   let started = queued
@@ -359,8 +362,8 @@ type ErrorEvent = Extract<EventBody, { readonly type: "error" }>
 const lastFrame = "data: [DONE]\n\n"
 
 /**
- * Writes the events of one response, each under its own name, numbered from 0. `queued` is a response in the background as it
- * waited. Frames up to the number `after` are left out.
+ * Writes the events of one response, each under its own name, numbered from 0. `queued` is a response in the
+ * background as it waited. Frames up to the number `after` are left out.
  */
 export const makeWriting = (view: View, queued: ResponseResource | null = null, after = -1): Writing => {
   const renderer = makeRenderer(view, queued)

@@ -51,7 +51,7 @@ export const given = <Fields extends object>(
     readonly [K in keyof Fields]?: NonNullable<Fields[K]>
   }
 
-/** How many of the likeliest tokens; null where no logprobs are asked for. */
+/** The number of likeliest tokens; null if no logprobs are asked for. */
 const topLogprobs = ({ include, top_logprobs: top }: CreateBody): number | null =>
   (include ?? []).includes(logprobsInclude) ? (top ?? 0) : top || null
 
@@ -158,7 +158,7 @@ const echoedTool = (tool: Tool): Echo["tools"][number] => {
   }
 }
 
-/** As the client said it. */
+/** The choice as the client said it. */
 const echoedChoice = (choice: CreateBody["tool_choice"]): unknown =>
   typeof choice === "object" && choice?.type === "unserved" ? { type: choice.demanded } : (choice ?? "auto")
 
@@ -216,7 +216,7 @@ export const readRequest = Effect.fnUntraced(function* (body: CreateBody, sealin
 
 export const decodeBody = Schema.decodeUnknownEffect(CreateBody)
 
-/** As a job has it. */
+/** Reads a request as a job has it. */
 export const readJobRequest = Effect.fnUntraced(function* (job: unknown, sealing: UserSealing) {
   const body = yield* Effect.orDie(decodeBody(job))
   const { demands, request, view } = yield* readRequest(body, sealing)

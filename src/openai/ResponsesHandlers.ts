@@ -92,7 +92,7 @@ export const ResponsesHandlers = HttpApiBuilder.group(
         headers: headersOf(response.conversation_id, response)
       })
     }, enveloped)
-    /** What isn't stored continues no turn, so that it waits for no other request. */
+    /** Counting continues no turn, because nothing is stored, so that it waits for no other request. */
     const countInput = Effect.fnUntraced(function* ({ payload: given, request: incoming }: CreateRequest) {
       yield* refuseKey(incoming)
       const payload = yield* withOwnTools(given, incoming)

@@ -5,8 +5,9 @@ import { itemEvents, reasoningItem } from "../responses/generation/ItemEvents.ts
 import type { Recalled } from "../responses/prompt/ResponseRequest.ts"
 
 /**
- * The items of an answer whose client keeps what the model thought. Reasoning has what only the model's server can read. What it can
- * read of the client's calls is known when the last of them ends: an item without a summary has it, behind them.
+ * The items of an answer whose client keeps what the model thought. Reasoning has what only the model's
+ * server can read. What it can read of the client's calls is known when the last of them ends: an item
+ * without a summary has it, behind them.
  */
 
 /** Seals what an item gives back, once. */
@@ -18,7 +19,7 @@ export interface SealedReasoning extends ReasoningItem {
 }
 
 interface Shown {
-  /** Whether the service's searches of the web are shown as such. */
+  /** True if the service's searches of the web are shown as such. */
   readonly webSearch: boolean
 }
 
@@ -30,7 +31,7 @@ interface View {
 
 const isWeb = (call: McpCall): boolean => call.name === "web_search" || call.name === "web_fetch"
 
-/** Whether an item is shown as a `web_search_call`, which has no room for more. */
+/** True if an item is shown as a `web_search_call`, which has no room for more. */
 export const isWebSearchCall = (item: OutputItem, { webSearch }: Shown): boolean =>
   webSearch && item.type === "mcp_call" && isWeb(item)
 
@@ -64,8 +65,8 @@ const sharedRounds = (
 }
 
 /**
- * What is sealed of the calls at the end of an output: their signatures, ids that what was thought may name, and the round that they
- * share with the service's own calls; null if nothing.
+ * Seals what belongs to the calls at the end of an output: their signatures, ids that thoughts may name, and
+ * the round that they share with the service's own calls; null if nothing.
  */
 const sealedCalls = (output: ReadonlyArray<OutputItem>, { seal, shown }: View): SealedReasoning | null => {
   const calls = output.filter(isCall)

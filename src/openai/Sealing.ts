@@ -37,8 +37,8 @@ export interface UserSealing {
   /** Null for what is too long, and where nothing of what models think is shown. */
   readonly seal: (recalled: Recalled) => string | null
   /**
-   * Null for what wasn't sealed here for this user: another service encrypted it, it was changed, another user or another
-   * installation has it, or the operator's key is another one now.
+   * Null for what wasn't sealed here for this user: another service encrypted it, it was changed, another
+   * user or another installation has it, or the operator's key is another one now.
    */
   readonly open: (sealed: string) => Recalled | null
 }
@@ -59,8 +59,8 @@ export const sealingOnce = ({ seal }: UserSealing): Seal => {
 export const noSealing: UserSealing = { seal: () => null, open: () => null }
 
 /**
- * What clients keep for the service: encrypted and authenticated, for one user of this installation. It is sealed where a stream is
- * written, which waits for nothing.
+ * Seals what clients keep for the service: it is encrypted and authenticated, for one user of this
+ * installation. It is sealed where a stream is written, which waits for nothing.
  */
 export class Sealing extends Context.Service<Sealing, { readonly of: (userId: UserId) => UserSealing }>()(
   "parley/openai/Sealing"

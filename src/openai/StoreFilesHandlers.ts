@@ -94,7 +94,7 @@ const batchOf = (storeId: ProjectId, batch: FileBatch): StoreBatch => {
   }
 }
 
-/** As it stands, with when to look again. */
+/** Shows the state of a file or a batch, and when to look again. */
 const polled = (shown: StoreFile | StoreBatch) =>
   HttpServerResponse.jsonUnsafe(shown, {
     headers: shown.status === "in_progress" ? { "openai-poll-after-ms": String(pollAfterMillis) } : {}

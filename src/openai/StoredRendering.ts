@@ -26,7 +26,7 @@ import {
 } from "./ItemRendering.ts"
 import { sealingOnce, type UserSealing } from "./Sealing.ts"
 
-/** What is stored, as clients of the OpenAI interface see it. */
+/** Stored responses and items, as clients of the OpenAI interface see them. */
 
 const Shown = Schema.Struct({
   webSearch: Schema.Boolean,
@@ -39,7 +39,10 @@ const decodeView = Schema.decodeUnknownOption(Schema.Struct({ echo: Echo, shown:
 
 const decodeTools = Schema.decodeUnknownOption(Tools)
 
-/** Of a request that another interface read, and of items by themselves: in the types that all clients know. */
+/**
+ * The view of a request that another interface read, and of items by themselves: in the types that all
+ * clients know.
+ */
 const plainView: View = {
   seal: null,
   kinds: noKinds,
@@ -66,7 +69,7 @@ const plainView: View = {
   shown: { webSearch: false, fileSearch: false, results: false }
 }
 
-/** How a stored response was shown. */
+/** The view in which a stored response was shown. */
 const viewOf = (echo: unknown, sealing: UserSealing): View =>
   Option.match(decodeView(echo), {
     onNone: () => plainView,

@@ -17,7 +17,7 @@ type WithTools = Pick<CreateBody, "input" | "tools">
 
 interface PlacedTool {
   readonly tool: Tool
-  /** Where the request has it. */
+  /** The place at which the request has it. */
   readonly place: string
 }
 
@@ -53,7 +53,7 @@ export const toolsOf = (body: WithTools): Tools => placedTools(body).map(({ tool
 
 const placeInAll = /^tools\[(\d+)\]/
 
-/** Where the request has what a path names that begins with a place among all its tools. */
+/** Finds the place in the request of what a path names that begins with a place among all its tools. */
 export const placeInRequest = (body: WithTools): ((param: string) => string) => {
   const places = placedTools(body).map(({ place }) => place)
   return (param) => param.replace(placeInAll, (all, index) => places[Number(index)] ?? all)
@@ -66,7 +66,7 @@ const offlineTools: ReadonlySet<ToolName> = new Set<ToolName>(["calculator", "cu
 const isOffline = (tools: Tools): boolean =>
   tools.some((tool) => "external_web_access" in tool && tool.external_web_access === false)
 
-/** Those of the service's own tools that a request may use; null for all of them. */
+/** The service's own tools that a request may use; null for all of them. */
 const ownToolsOf = (
   own: CreateBody["own_tools"],
   tools: Tools,
@@ -85,7 +85,10 @@ interface Chosen {
   readonly ownTools: ReadonlySet<ToolName> | null
 }
 
-/** The name by which models call what a choice or an allowed tool names; undefined where that isn't the client's. */
+/**
+ * The name by which models call what a choice or an allowed tool names; undefined where that isn't the
+ * client's.
+ */
 const calledName = (named: {
   readonly type: string
   readonly name?: string

@@ -77,7 +77,7 @@ const fieldsOf = Effect.fnUntraced(function* (frame: string | Uint8Array) {
 const invalidField = (body: unknown) => (error: Schema.SchemaError) =>
   new InvalidRequest({ ...profileProblem(error, body) })
 
-/** What a message asks for, with the history that it goes on from. */
+/** Reads what a message asks for, with the history that it goes on from. */
 const readMessage = Effect.fnUntraced(function* (frame: string | Uint8Array, known: Continuation | null) {
   const fields = yield* fieldsOf(frame)
   const isKnown = goesOn(fields, known)
@@ -95,7 +95,7 @@ export const ConnectionLimits = Context.Reference("parley/openai/ConnectionLimit
 /** Connections of one user at once, in one process. */
 export const connectionsPerUserMax = 32
 const connectionRetrySeconds = 60
-/** How often an idle connection looks whether the service is shutting down. */
+/** An idle connection looks so often whether the service is shutting down. */
 const lookSeconds = 1
 
 /** Source: RFC 6455, section 7.4.1. */
@@ -118,7 +118,7 @@ const credentialOf = ({ headers }: HttpServerRequest.HttpServerRequest) =>
 
 type Write = Socket.Writer["write"]
 
-/** What one connection remembers of its last answer. */
+/** The memory that one connection has of its last answer. */
 interface Memory {
   last: Continuation | null
 }
@@ -172,7 +172,10 @@ const makeBegin = Effect.gen(function* () {
   })
 })
 
-/** Answers the messages of connections, as POST answers requests: with the same checks, limits, records and log lines. */
+/**
+ * Answers the messages of connections, as POST answers requests: with the same checks, limits, records and
+ * log lines.
+ */
 const makeAnswer = Effect.gen(function* () {
   const begin = yield* makeBegin
   const keepBroken = yield* makeKeepBroken
@@ -241,7 +244,10 @@ const makeAnswer = Effect.gen(function* () {
   }, Effect.scoped)
 })
 
-/** One connection. Its messages are answered one after the other; a client that disconnects cancels the answer. */
+/**
+ * One connection. Its messages are answered one after the other; a client that disconnects cancels the
+ * answer.
+ */
 const makeServe = Effect.gen(function* () {
   const drain = yield* Drain
   const { connectionSeconds, idleSeconds } = yield* ConnectionLimits
@@ -274,7 +280,7 @@ const makeServe = Effect.gen(function* () {
         )
       }
     })
-    // Where messages wait, nothing is read, and so not that the client has gone.
+    // Nothing is read while messages wait, and so not that the client has gone.
     yield* Effect.raceAllFirst([read, answerAll, connectionEnd(request)]).pipe(
       Effect.timeoutOption(`${connectionSeconds} seconds`)
     )
