@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { isOtherBlock } from "../api/anthropic/ContentBlocks.ts"
 import type { Message, MessagesBody } from "../api/anthropic/MessagesBody.ts"
-import { InvalidRequest } from "../domain/Errors.ts"
+import { type InvalidRequest, invalid } from "../domain/Errors.ts"
 import {
   type AnswerFormat,
   type AnswerOptions,
@@ -26,9 +26,6 @@ export interface ReadMessages {
   /** The paths of what nothing is made of, and that a caller would miss. */
   readonly unused: ReadonlyArray<string>
 }
-
-const invalid = (param: string, problem: string) =>
-  new InvalidRequest({ param, message: `\`${param}\` ${problem}` })
 
 /** Why the calls and results of messages don't fit together; null if they do. */
 const problemOf = (messages: ReadonlyArray<Message>): InvalidRequest | null => {

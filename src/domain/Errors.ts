@@ -57,6 +57,10 @@ export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("Invali
   message: Schema.String
 }) {}
 
+/** Says the problem behind the path of the field. */
+export const invalid = (param: string, problem: string) =>
+  new InvalidRequest({ param, message: `\`${param}\` ${problem}` })
+
 /** The request names a file that doesn't exist or isn't the caller's; `param` says where. */
 export class FileNotFound extends Schema.TaggedError<FileNotFound>()("FileNotFound", {
   param: Schema.String

@@ -2,7 +2,7 @@ import { Result } from "effect"
 import type { ChatBody, Message, ResponseFormat, UserPart } from "../api/openai/ChatBody.ts"
 import type { CalledTool, FunctionTool } from "../api/openai/ChatTools.ts"
 import { argumentsOf } from "../domain/CustomInput.ts"
-import { InvalidRequest } from "../domain/Errors.ts"
+import { type InvalidRequest, invalid } from "../domain/Errors.ts"
 import {
   type AnswerFormat,
   type AnswerOptions,
@@ -103,9 +103,6 @@ const entriesOf = (message: Message, model: string | null): ReadonlyArray<Reques
       return [{ type: "message", role: message.role, content: textOf(message.content) }]
   }
 }
-
-const invalid = (param: string, problem: string) =>
-  new InvalidRequest({ param, message: `\`${param}\` ${problem}` })
 
 /** Why the messages are no chat that could be answered; null if they are one. */
 const problemOf = (messages: ReadonlyArray<Message>): InvalidRequest | null => {

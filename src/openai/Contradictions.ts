@@ -7,13 +7,10 @@ import {
   toolsCharactersMax,
   toolsMax
 } from "../api/openai/Tools.ts"
-import { InvalidRequest } from "../domain/Errors.ts"
+import { InvalidRequest, invalid } from "../domain/Errors.ts"
 import { isWebSearch, type Tools, toolsOf } from "./ToolReading.ts"
 
 /** Why a request can't be honoured though each of its fields could. */
-
-const invalid = (param: string, problem: string) =>
-  new InvalidRequest({ param, message: `\`${param}\` ${problem}` })
 
 /**
  * A document in another message than the user's: documents are data, and would become instructions or an

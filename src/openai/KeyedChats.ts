@@ -3,7 +3,7 @@ import { HttpServerResponse } from "effect/http"
 import { ChatBody } from "../api/openai/ChatBody.ts"
 import type { EventBody } from "../api/ResponseEvent.ts"
 import type { ResponseJob } from "../conversations/ResponseJobs.ts"
-import { InvalidRequest, ResponseInterrupted } from "../domain/Errors.ts"
+import { type InvalidRequest, ResponseInterrupted, invalid } from "../domain/Errors.ts"
 import type { ConversationId } from "../domain/Ids.ts"
 import { Drain } from "../http/Drain.ts"
 import { EventStreams } from "../http/Sse.ts"
@@ -26,9 +26,6 @@ export const readChatJob = Effect.fnUntraced(function* (job: unknown) {
   const { demands, request } = yield* Effect.orDie(Effect.fromResult(readChat(body)))
   return { request, demands, showsPassages: false }
 })
-
-const invalid = (param: string, problem: string) =>
-  new InvalidRequest({ param, message: `\`${param}\` ${problem}` })
 
 const problemOf = ({ n, store }: ChatBody): InvalidRequest | null => {
   if (store === false)

@@ -3,7 +3,7 @@ import type { ErrorBody } from "../api/ErrorEnvelope.ts"
 import type { ChatBody, GivenMessage, Message } from "../api/openai/ChatBody.ts"
 import type { ChatChunk, ChatCompletion, Delta, FinishReason } from "../api/openai/ChatCompletion.ts"
 import type { ToolChoice } from "../api/openai/ChatTools.ts"
-import { InvalidRequest } from "../domain/Errors.ts"
+import { type InvalidRequest, invalid } from "../domain/Errors.ts"
 
 /**
  * `functions` and `function_call`, which older clients send in place of `tools`: a call has no id, and an
@@ -23,9 +23,6 @@ const choiceOf = (call: ChatBody["function_call"]): ToolChoice | null => {
   if (call == null || typeof call === "string") return call ?? null
   return { type: "function", function: { name: call.name } }
 }
-
-const invalid = (param: string, problem: string) =>
-  new InvalidRequest({ param, message: `\`${param}\` ${problem}` })
 
 /** The messages, with each result named after the last call of its function. */
 const withIds = (

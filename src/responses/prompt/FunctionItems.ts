@@ -1,7 +1,7 @@
 import { Effect, Predicate } from "effect"
 import type { ReplayedItem } from "../../api/CreateResponse.ts"
 import type { FunctionCall, FunctionCallOutput, InputItem } from "../../domain/Conversation.ts"
-import { InvalidRequest } from "../../domain/Errors.ts"
+import { type InvalidRequest, invalid } from "../../domain/Errors.ts"
 import type { FileId, ItemId } from "../../domain/Ids.ts"
 import { callIdCharactersMax, type Opaque } from "../../domain/ModelCall.ts"
 import {
@@ -35,9 +35,6 @@ export const filesOfResult = (entry: ReadEntry, path: string): ReadonlyArray<Fil
         part.type === "input_file" ? [{ id: part.file_id, param: `${path}[${position}].file_id` }] : []
       )
     : []
-
-const invalid = (param: string, problem: string) =>
-  new InvalidRequest({ param, message: `\`${param}\` ${problem}` })
 
 const textField = (item: ReplayedItem, name: "call_id" | "name" | "arguments", path: string) => {
   const value = item[name]

@@ -6,10 +6,11 @@ import {
   type DatabaseUnavailable,
   FileNotFound,
   FileUnreadable,
-  InvalidRequest,
+  type InvalidRequest,
   ServerBusy,
   type StorageFailed,
-  PromptTooLong
+  PromptTooLong,
+  invalid
 } from "../../domain/Errors.ts"
 import { type FileId, ImageId, type UserId } from "../../domain/Ids.ts"
 import { FileStore } from "../../files/FileStore.ts"
@@ -112,9 +113,6 @@ const mediaOf = (input: ReadonlyArray<RequestEntry>, name: string): ReadonlyArra
     )
   })
 
-const refused = (param: string, problem: string) =>
-  new InvalidRequest({ param, message: `\`${param}\` ${problem}` })
-
 /** Reads the images and documents that requests bring along, or name by an address. */
 export class RequestMedia extends Context.Service<
   RequestMedia,
@@ -153,14 +151,14 @@ export class RequestMedia extends Context.Service<
             ? yield* uploaded(fileId, field, userId)
             : (inline ?? (yield* fetched(url ?? "", field, imageBytesMax, mayFetch)).bytes)
         if (bytes.length > imageBytesMax) {
-          return yield* refused(field, `has an image of more than ${imageBytesMax} bytes.`)
+          return yield* invalid(field, `has an image of more than ${imageBytesMax} bytes.`)
         }
         const mediaType = yield* imageType(bytes)
-        if (mediaType === null) return yield* refused(field, "must be a PNG, JPEG, GIF or WebP image.")
+        if (mediaType === null) return yield* invalid(field, "must be a PNG, JPEG, GIF or WebP image.")
         const size = imageSize(bytes, mediaType)
-        if (size === null) return yield* refused(field, "has an image whose width and height can't be read.")
+        if (size === null) return yield* invalid(field, "has an image whose width and height can't be read.")
         if (size.width * size.height > imagePixelsMax) {
-          return yield* refused(
+          return yield* invalid(
             field,
             `has an image of ${size.width} by ${size.height} pixels. At most ${imagePixelsMax} in all are allowed: scale it down.`
           )
@@ -177,12 +175,12 @@ export class RequestMedia extends Context.Service<
         const field = `${param}.${part.data === null ? "file_url" : "file_data"}`
         if (part.text !== undefined) return yield* textOf.plain(part.text, part.filename ?? "")
         if (part.data === null) {
-          if (/^data:/i.test(part.url ?? "")) return yield* refused(field, dataInAddress)
+          if (/^data:/i.test(part.url ?? "")) return yield* invalid(field, dataInAddress)
           const answer = yield* fetched(part.url ?? "", field, documentBytesMax, mayFetch)
           return yield* textOf.extracted(answer.bytes, part.filename ?? nameIn(answer), field, userId)
         }
         const bytes = bytesOf(part.data, false)
-        if (bytes === null) return yield* refused(field, "must be base64, alone or in a data URL.")
+        if (bytes === null) return yield* invalid(field, "must be base64, alone or in a data URL.")
         return yield* textOf.extracted(bytes, part.filename ?? "", field, userId)
       })
 
@@ -216,7 +214,7 @@ export class RequestMedia extends Context.Service<
             const { bytes, mediaType } = yield* readImage(part, param, mayFetch, caller.userId)
             imageBytes += bytes.length
             if (imageBytes > imagesBytesMax)
-              return yield* refused(field, `has images of more than ${imagesBytesMax} bytes together.`)
+              return yield* invalid(field, `has images of more than ${imagesBytesMax} bytes together.`)
             const id = ImageId.make(yield* random.uuidV7())
             images.push({ id, mediaType, data: Buffer.from(bytes).toString("base64") })
             return { type: part.type, image_id: id, detail: part.detail }
@@ -253,9 +251,9 @@ const withoutMedia = (input: ResponseRequest["input"]): ReadMediaInput =>
 
 const checkNumbers = (found: ReadonlyArray<Found>, field: string): Effect.Effect<void, InvalidRequest> => {
   const images = found.filter(({ part }) => part.type === "input_image").length
-  if (images > imagesMax) return Effect.fail(refused(field, `may have at most ${imagesMax} images.`))
+  if (images > imagesMax) return Effect.fail(invalid(field, `may have at most ${imagesMax} images.`))
   return found.length - images > documentsMax
-    ? Effect.fail(refused(field, `may have at most ${documentsMax} documents that aren't uploaded.`))
+    ? Effect.fail(invalid(field, `may have at most ${documentsMax} documents that aren't uploaded.`))
     : Effect.void
 }
 
@@ -270,18 +268,18 @@ const makeFetched = Effect.gen(function* () {
     mayFetch: boolean
   ): Effect.fn.Return<EgressAnswer, InvalidRequest> {
     if (!/^https?:\/\//i.test(url)) {
-      return yield* refused(param, "must be a data URL with base64, or begin with https://.")
+      return yield* invalid(param, "must be a data URL with base64, or begin with https://.")
     }
     if (!mayFetch) {
-      return yield* refused(param, "must be a data URL: this service reads no addresses of the web for you.")
+      return yield* invalid(param, "must be a data URL: this service reads no addresses of the web for you.")
     }
     const answer = yield* egress
       .get(url, { bytesMax })
-      .pipe(Effect.mapError(({ message }) => refused(param, `can't be read. ${message}`)))
+      .pipe(Effect.mapError(({ message }) => invalid(param, `can't be read. ${message}`)))
     if (answer.status < 200 || answer.status > 299) {
-      return yield* refused(param, `can't be read: the server says ${answer.status}.`)
+      return yield* invalid(param, `can't be read: the server says ${answer.status}.`)
     }
-    return answer.isCut ? yield* refused(param, `leads to more than ${bytesMax} bytes.`) : answer
+    return answer.isCut ? yield* invalid(param, `leads to more than ${bytesMax} bytes.`) : answer
   })
 })
 
@@ -293,7 +291,7 @@ const makeUploaded = Effect.gen(function* () {
     function* (id: FileId, param: string, userId: UserId) {
       const { bytes } = yield* files.get(userId, id)
       if (bytes > imageBytesMax) {
-        return yield* refused(param, `is a file of more than ${imageBytesMax} bytes.`)
+        return yield* invalid(param, `is a file of more than ${imageBytesMax} bytes.`)
       }
       const content = yield* files.content(userId, id, { start: 0, end: bytes })
       return new Uint8Array(Buffer.concat(yield* Stream.runCollect(content)))
