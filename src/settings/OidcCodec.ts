@@ -1,6 +1,6 @@
 import { Option, Result, Schema } from "effect"
 import { AccountName, expected } from "../domain/Account.ts"
-import { converted, namesIn, text, type TextCodec, visibleText, webUrl } from "./TextCodec.ts"
+import { converted, namesIn, text, type TextCodec, uriDecoded, visibleText, webUrl } from "./TextCodec.ts"
 
 /**
  * Hosts of this machine alone, as they are written in a URL and outside of one. Source: RFC 6761, section
@@ -50,8 +50,7 @@ export interface GroupRule {
 const rulesMax = 1_000
 const groupCharactersMax = 256
 
-const decoded = (part: string): string | null =>
-  Option.getOrNull(Option.liftThrowable(decodeURIComponent)(part.trim()))
+const decoded = (part: string): string | null => Option.getOrNull(uriDecoded(part.trim()))
 
 const isAccountName = Schema.is(AccountName)
 const isGroupRole = Schema.is(GroupRole)

@@ -92,7 +92,7 @@ export const httpUrl: TextCodec<string> = converted(
   Schema.String
 ).annotate({ format: "uri" })
 
-const uriDecoded = Option.liftThrowable(decodeURIComponent)
+export const uriDecoded = Option.liftThrowable(decodeURIComponent)
 
 /**
  * True if no part of the URL can be the rest of a password with a / or # that is not percent-encoded, before
@@ -204,14 +204,19 @@ export const modelNames = converted(
   Schema.Array(visibleText(1, 200)).check(Schema.isMinLength(1), Schema.isMaxLength(modelsMax))
 )
 
-/** A list by comma in small letters; the word "none" stands for an empty one. */
-const listOf = <A>(description: string, element: Schema.Codec<A, unknown>, elementsMax: number) =>
+/** A list by comma in small letters, whose entries are converted; the word "none" stands for an empty one. */
+const listOf = <A>(
+  description: string,
+  element: Schema.Codec<A, unknown>,
+  elementsMax: number,
+  convert: (name: string) => string | null = (name) => name
+) =>
   converted(
     `${description}, by comma; or none`,
     (list) => {
       const names = namesIn(list.toLowerCase())
       if (names.length === 0) return null
-      return names.join() === "none" ? [] : names
+      return names.join() === "none" ? [] : [...new Set(names.map(convert))]
     },
     Schema.Array(element).check(Schema.isMaxLength(elementsMax))
   )
@@ -251,14 +256,11 @@ const originOf = (value: string): string | null => {
 }
 
 /** Each is what a browser sends as its `Origin`. */
-export const origins = converted(
-  `up to ${originsMax} origins, scheme://host or scheme://host:port, without a path and without wildcards, by comma; or none`,
-  (list) => {
-    const names = namesIn(list.toLowerCase())
-    if (names.length === 0) return null
-    return names.join() === "none" ? [] : [...new Set(names.map(originOf))]
-  },
-  Schema.Array(Schema.String).check(Schema.isMaxLength(originsMax))
+export const origins = listOf(
+  `up to ${originsMax} origins, scheme://host or scheme://host:port, without a path and without wildcards`,
+  Schema.String,
+  originsMax,
+  originOf
 )
 
 const pairsMax = 100
