@@ -10,8 +10,7 @@ import { Api } from "./Api.ts"
 
 type Json = null | boolean | number | string | ReadonlyArray<Json> | { readonly [key: string]: Json }
 
-const isObject = (value: Json): value is { readonly [key: string]: Json } =>
-  Predicate.isObject(value) && !Array.isArray(value)
+const isObject = (value: Json): value is { readonly [key: string]: Json } => Predicate.isObject(value)
 
 const mapObject = (
   value: { readonly [key: string]: Json },
