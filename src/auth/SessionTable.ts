@@ -163,10 +163,7 @@ export const makeSessionTable = Effect.gen(function* () {
     return rows.map(recordOf)
   })
 
-  /**
-   * Gives a session another secret, so that a stolen secret becomes useless. Undefined if the session has
-   * ended.
-   */
+  /** Replaces the secret of a session, which may be stolen. Undefined if the session has ended. */
   const renew = Effect.fnUntraced(function* (id: SessionId) {
     const { hash, secret } = yield* Effect.provideContext(makeSecret, services)
     const renewed = yield* sql`UPDATE sessions SET hash = ${hash} WHERE id = ${id} RETURNING id`

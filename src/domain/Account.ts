@@ -10,9 +10,9 @@ const emailCharactersMax = 254
 export const passwordCharacters = { min: 12, max: 200 }
 
 /**
- * PostgreSQL can't store NUL and lone surrogates, and control characters can't be printed. Those that change
- * the direction of the text around them would let one name look like another. Source: Unicode TR 36, section
- * 2.9.
+ * A text without NUL and lone surrogates, which PostgreSQL can't store, and without control characters, which
+ * can't be printed. Characters that change the writing direction are excluded, too, because they make one
+ * name look like another. Source: Unicode TR 36, section 2.9.
  */
 const printable = /^[^\p{Cc}\p{Cs}\u202A-\u202E\u2066-\u2069]*$/u
 
@@ -22,7 +22,7 @@ const isName = (name: string): boolean =>
 const isEmail = (email: string): boolean =>
   email.length <= emailCharactersMax && printable.test(email) && /^[^\s@]+@[^\s@]+$/u.test(email)
 
-/** Each completes "must be". */
+/** Descriptions that complete "must be". */
 export const expected = {
   name: `1 to ${nameCharactersMax} characters, without control characters, and without blanks at its ends`,
   plan: "1 to 50 lower-case letters, digits, - or _, of which the first is a letter or a digit",
@@ -77,7 +77,7 @@ export const User = Schema.Struct({
   /** The name of the user's organization. */
   organization: Schema.String,
   role: Role,
-  /** False for a user who uses keys only, or signs in through an identity provider. */
+  /** False for a user without a password, who uses keys or an identity provider. */
   hasPassword: Schema.Boolean,
   /** The number of accounts of identity providers that sign in the user. */
   identities: Schema.Int,
@@ -94,18 +94,18 @@ export const ApiKeyRecord = Schema.Struct({
   /** The e-mail address of the user. */
   email: Schema.String,
   name: Schema.String,
-  /** The last four characters, to tell keys apart. */
+  /** The last four characters, which distinguish keys. */
   hint: Schema.String,
   createdAt: Time,
   expiresAt: TimeOrNull,
   revokedAt: TimeOrNull,
-  /** Correct to about a minute. */
+  /** The time of the last use, correct to about a minute. */
   lastUsedAt: TimeOrNull,
   limits: KeyLimits
 })
 export type ApiKeyRecord = typeof ApiKeyRecord.Type
 
-/** Oldest first. */
+/** A page of a list, oldest first. */
 export interface Page<A> {
   readonly data: ReadonlyArray<A>
   readonly hasMore: boolean
@@ -122,5 +122,5 @@ export interface Caller {
   readonly plan: string
 }
 
-/** Read only in responses, http and admin; services take ids as arguments. */
+/** The caller of a request. Only responses, http and admin read it. Services take ids as arguments. */
 export class CurrentUser extends Context.Service<CurrentUser, Caller>()("parley/domain/CurrentUser") {}

@@ -25,7 +25,7 @@ export type Actor =
       readonly _tag: "Operator"
       readonly origin: "cli" | "api"
       readonly address: string | null
-      /** Null for the key of the settings or of the data directory, which names no one. */
+      /** Null for the key of the settings or of the data directory, which has no name. */
       readonly key: { readonly id: AdminKeyId; readonly name: string } | null
     }
   | Person
@@ -38,8 +38,8 @@ export type Actor =
     }
 
 /**
- * Set by the authentication of a request. Read by the audit log, and where an administrator sees only one
- * organization.
+ * The actor of the current request, set by its authentication. Used by the audit log, and by services that
+ * limit an administrator to one organization.
  */
 export const CurrentActor = Context.Reference<Actor>("parley/domain/CurrentActor", {
   defaultValue: () => ({ _tag: "System" })

@@ -82,7 +82,9 @@ export const UsageSums = Schema.Struct({
   toolCalls: Schema.Int,
   /** Average time from the request to the end of the answer, failed or not; null if it is unknown for all. */
   latencyMillis: Schema.NullOr(Schema.Finite),
-  /** The cost by the prices of the request, as far as its models have any; null where none has. */
+  /**
+   * The cost by the prices at the time of the request, for the models that have prices; null if no model has.
+   */
   cost: Schema.NullOr(Schema.Finite)
 })
 export type UsageSums = typeof UsageSums.Type
@@ -95,7 +97,7 @@ const isDay = (text: string): boolean =>
   /^(19[7-9]|[2-9]\d\d)\d-\d{2}-\d{2}$/.test(text) &&
   Option.exists(DateTime.make(text), (time) => DateTime.formatIsoDateUtc(time) === text)
 
-/** Completes "must be". */
+/** A description that completes "must be". */
 export const expectedDay = "a day from 1970 on, such as 2026-02-28"
 
 /** A day in UTC. */

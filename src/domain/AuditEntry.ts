@@ -1,7 +1,7 @@
 import { Schema, Struct } from "effect"
 import { AuditEntryId, OrganizationId } from "./Ids.ts"
 
-/** The kinds of things that an entry of the audit log is about. */
+/** The kinds of targets of an entry of the audit log. */
 export const AuditTarget = Schema.Literals([
   "organization",
   "user",
@@ -134,12 +134,12 @@ export const AuditRecord = Schema.Struct({
   actorId: Schema.NullOr(Schema.String),
   actorEmail: Schema.NullOr(Schema.String),
   origin: AuditOrigin,
-  /** The address of the client, where it is known. */
+  /** The address of the client, if it is known. */
   address: Schema.NullOr(Schema.String),
   action: AuditAction,
   targetType: AuditTarget,
   targetId: Schema.NullOr(Schema.String),
-  /** Names are those of the time of the entry. */
+  /** The name of the target at the time of the entry. */
   targetName: Schema.String,
   organizationId: Schema.NullOr(OrganizationId),
   organization: Schema.NullOr(Schema.String),

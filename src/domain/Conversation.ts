@@ -116,7 +116,7 @@ export const FunctionCallOutput = Schema.Struct({
 }).annotate({ identifier: "FunctionCallOutput" })
 export type FunctionCallOutput = typeof FunctionCallOutput.Type
 
-/** The name of a call of which a client replays only the result. */
+/** The name of a call if a client replays only its result. */
 export const unknownCall = ""
 
 export const FileSearchResult = Schema.Struct({
@@ -140,19 +140,19 @@ export const FileSearchCall = Schema.Struct({
 })
 export type FileSearchCall = typeof FileSearchCall.Type
 
-/** The thoughts of a model before the item that follows. */
+/** The reasoning of a model before the item that follows. */
 export const ReasoningItem = Schema.Struct({
   id: ItemId,
   type: Schema.Literal("reasoning"),
   status: ItemStatus,
   /** The text that the server shows; "" if none. */
   text: Schema.String,
-  /** Goes back to the model that it came from; null where nothing may. */
+  /** The opaque value, which goes back to the model that it came from; null if there is none. */
   opaque: Schema.NullOr(Opaque)
 })
 export type ReasoningItem = typeof ReasoningItem.Type
 
-/** All items that an answer may have. */
+/** All kinds of items that an answer may have. */
 export const OutputItem = Schema.Union([OutputMessage, McpCall, FileSearchCall, FunctionCall, ReasoningItem])
 export type OutputItem = typeof OutputItem.Type
 
@@ -178,7 +178,7 @@ export const InputItem = Schema.Union([
 ])
 export type InputItem = typeof InputItem.Type
 
-/** An item that a reference may name. */
+/** An item that a reference may refer to. */
 export const StoredItem = Schema.Union([
   OutputMessage,
   InputMessage,
@@ -221,7 +221,7 @@ export const inputWithoutReasoning = (input: ReadonlyArray<InputItem>): Readonly
     item.type === "message" || item.type === "function_call_output" ? [item] : withoutReasoning([item])
   )
 
-/** All text of the messages, which is all deltas. */
+/** All text of the messages. */
 export const outputText = (output: ReadonlyArray<OutputItem>): string => output.map(messageText).join("")
 
 const messageText = (item: OutputItem): string =>
@@ -235,7 +235,7 @@ export type CutReason = typeof CutReason.Type
 export const IncompleteReason = Schema.Literals([...CutReason.literals, "no_text"])
 export type IncompleteReason = typeof IncompleteReason.Type
 
-/** True for an answer that ends without a text: with a message that says nothing. */
+/** True for an answer that ends without a text: its last message is empty. */
 const endsWithoutText = (output: ReadonlyArray<OutputItem>): boolean => {
   const last = output.at(-1)
   return last?.type === "message" && last.content.every(({ text }) => text.trim() === "")
@@ -254,16 +254,16 @@ export const incompleteDetails = (
 export const cutOf = (details: { readonly reason: IncompleteReason } | null): CutReason | null =>
   details === null || details.reason === "no_text" ? null : details.reason
 
-/** The facts of a response besides its items, to be shown again. */
+/** Facts about a response besides its items, to show it again. */
 export const TurnDetails = Schema.Struct({
-  /** Unix epoch in milliseconds. */
+  /** Milliseconds since the Unix epoch. */
   createdAt: Schema.Int,
   completedAt: Schema.Int,
   usage: Schema.NullOr(
     Schema.Struct({
       inputTokens: Schema.Int,
       cachedInputTokens: Schema.Int,
-      /** Absent of turns that earlier versions stored. */
+      /** Absent in turns that earlier versions stored. */
       cacheWriteInputTokens: Schema.optionalKey(Schema.Int),
       outputTokens: Schema.Int,
       reasoningTokens: Schema.Int
@@ -273,7 +273,7 @@ export const TurnDetails = Schema.Struct({
   instructions: Schema.NullOr(Schema.String),
   maxOutputTokens: Schema.NullOr(Schema.Int),
   previousResponseId: Schema.NullOr(ResponseId),
-  /** The fields of the request that the interface repeats, which only it reads; null if none. */
+  /** Fields of the request that the interface repeats, and that only it reads; null if there are none. */
   echo: Schema.Unknown
 })
 export type TurnDetails = typeof TurnDetails.Type
@@ -297,6 +297,6 @@ export interface ConversationState {
 
 /** The lease to add one turn to a conversation, from `open` until its scope closes. */
 export interface OpenTurn extends ConversationState {
-  /** Grows with each holder; a commit with an older fence is refused. */
+  /** A number that grows with each holder of the lease. A commit with an older fence is refused. */
   readonly fence: number
 }

@@ -1,4 +1,4 @@
-/** Longest title that a user gives. */
+/** The longest title that a user can give. */
 export const titleCharactersMax = 200
 /** Marks that change the writing direction of all following text, including text behind the title. */
 const directionMarks = /[\u202a-\u202e\u2066-\u2069]/gu
@@ -7,11 +7,11 @@ const directionMarks = /[\u202a-\u202e\u2066-\u2069]/gu
 export const isOneLine = (title: string): boolean =>
   !/\p{Cc}/u.test(title) && title.search(directionMarks) === -1
 
-/** Longest title that is the beginning of a message. */
+/** The longest title taken from the beginning of a message. */
 const beginningCharactersMax = 60
-/** A beginning that is shorter than this says too little, so that a long word is cut rather than left out. */
+/** The shortest useful beginning. A long word is cut rather than left out. */
 const beginningCharactersMin = 20
-/** More of a message isn't looked at. */
+/** Characters of a message that are read for its title. */
 export const beginningReadMax = 1_000
 
 /** The beginning of a message, cut at a word; null for a message without text. */

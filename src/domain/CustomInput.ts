@@ -10,8 +10,8 @@ const headCharactersMax = 256
 const simpleEscape = String.raw`["\\/bfnrt]`
 const unicodeEscape = "u[0-9a-fA-F]{4}"
 /**
- * Characters as they are, an escape, or a backslash that begins none; not one that more characters could make
- * an escape.
+ * A character, an escape, or a backslash that begins no escape. Excludes a beginning that more characters
+ * could make an escape.
  */
 const piece = new RegExp(
   String.raw`[^"\\]+|\\(?:${simpleEscape}|${unicodeEscape}|(?!u[0-9a-fA-F]{0,3}$|$))`,
@@ -30,10 +30,10 @@ const completeIn = (inside: string): string => {
   return inside.slice(0, end)
 }
 
-/** The arguments that stand for an input. */
+/** The arguments that represent an input. */
 export const argumentsOf = (input: string): string => JSON.stringify({ input })
 
-/** Reads the text out of arguments that come in pieces, whatever the pieces are. */
+/** Reads the text from arguments that arrive in pieces of any length. */
 export const makeInputReader = () => {
   let all = ""
   /** Text that can't be read yet: a head, or an escape that isn't complete. */
@@ -84,7 +84,7 @@ export const makeInputReader = () => {
   }
 }
 
-/** The input in whole arguments. */
+/** The input in complete arguments. */
 export const inputOf = (args: string): string => {
   const reader = makeInputReader()
   return reader.write(args) + reader.end()

@@ -10,7 +10,7 @@ import { failureReason } from "../runtime/failureReason.ts"
 // ---- authentication
 
 export class ApiKeyMissing extends Schema.TaggedError<ApiKeyMissing>()("ApiKeyMissing", {
-  /** The credential that was sent in place of a Bearer key. */
+  /** The credential that the request has in place of a Bearer key. */
   found: Schema.Literals(["nothing", "other_header"])
 }) {}
 
@@ -20,7 +20,7 @@ export class AuthorizationMalformed extends Schema.TaggedError<AuthorizationMalf
   { found: Schema.Literals(["no_scheme", "other_scheme", "no_key"]) }
 ) {}
 
-/** Malformed, unknown, expired or revoked: a client can't tell which. */
+/** A malformed, unknown, expired or revoked key. A client can't distinguish these cases. */
 export class ApiKeyRejected extends Schema.TaggedError<ApiKeyRejected>()("ApiKeyRejected", {
   reason: Schema.Literals(["malformed", "unknown", "expired", "revoked"])
 }) {}
@@ -33,7 +33,7 @@ export class UserDisabled extends Schema.TaggedError<UserDisabled>()("UserDisabl
 /** The plan of the caller's organization doesn't permit the request. `message` says what to change. */
 export class PlanForbids extends Schema.TaggedError<PlanForbids>()("PlanForbids", {
   plan: Schema.String,
-  /** The field of the request, "" where there is none. */
+  /** The field of the request; "" if there is none. */
   param: Schema.String,
   message: Schema.String
 }) {}
@@ -87,7 +87,7 @@ export class NoVisionModel extends Schema.TaggedError<NoVisionModel>()("NoVision
   limit: Schema.Literals(["service", "permits", "model"])
 }) {}
 
-/** Embeddings are asked for, and no server of them is set. */
+/** The request asks for embeddings, and no server for them is configured. */
 export class EmbeddingsNotSet extends Schema.TaggedError<EmbeddingsNotSet>()("EmbeddingsNotSet", {}) {}
 
 /** The server of embeddings failed, or refused the texts. `detail` is for the log. */
@@ -109,10 +109,10 @@ export class IdempotencyKeyReused extends Schema.TaggedError<IdempotencyKeyReuse
   {}
 ) {}
 
-/** Too many responses of the user wait or are being made apart from their requests. */
+/** Too many responses of the user are waiting or generated in the background. */
 export class TooManyJobs extends Schema.TaggedError<TooManyJobs>()("TooManyJobs", { jobsMax: Schema.Int }) {}
 
-/** A response that is still being made can't be continued, and its input can't be listed. */
+/** A response in progress can't be continued, and its input can't be listed. */
 export class ResponseNotComplete extends Schema.TaggedError<ResponseNotComplete>()("ResponseNotComplete", {
   param: Schema.Literals(["response_id", "previous_response_id"])
 }) {}
@@ -166,11 +166,11 @@ export class NotProjectMember extends Schema.TaggedError<NotProjectMember>()("No
 export class PromptTooLong extends Schema.TaggedError<PromptTooLong>()("PromptTooLong", {
   /** Estimated tokens of the prompt without any history. */
   promptTokens: Schema.Int,
-  /** Tokens that fit into the largest context window. */
+  /** Tokens of the largest context window. */
   tokensMax: Schema.Int,
-  /** True if the earlier turns don't fit, of which none may be left out. */
+  /** True if the earlier turns don't fit, and none of them may be left out. */
   ofHistory: Schema.optionalKey(Schema.Boolean),
-  /** The place of the document that is too long, for a request that brings one along. */
+  /** The field of the document that is too long, if the request contains a document. */
   document: Schema.optionalKey(Schema.String)
 }) {}
 
@@ -327,7 +327,7 @@ export class ModelFailure extends Schema.TaggedError<ModelFailure>()("ModelFailu
   reason: ModelFailureReason,
   provider: Schema.String,
   model: Schema.String,
-  /** The provider's HTTP status, where there was one. */
+  /** The provider's HTTP status, if there was a response. */
   status: Schema.optionalKey(Schema.Int),
   /** The wait that the provider asks for. */
   retryAfterSeconds: Schema.optionalKey(Schema.Finite),
@@ -361,16 +361,16 @@ export class OrganizationNotFound extends Schema.TaggedError<OrganizationNotFoun
 
 export class UserExists extends Schema.TaggedError<UserExists>()("UserExists", {}) {}
 
-/** The actor's role doesn't permit to manage a user of that role, or to give it. */
+/** The actor's role doesn't permit managing a user of that role, or assigning the role. */
 export class RoleForbids extends Schema.TaggedError<RoleForbids>()("RoleForbids", {
   /**
-   * The field of the request: the user, the role that it is to get, a key or link of the user, a key for
-   * another user, or their organization.
+   * The field of the request: the user, the new role, a key or link of the user, a key for another user, or
+   * their organization.
    */
   param: Schema.Literals(["email", "role", "id", "with_key", "organization"])
 }) {}
 
-/** The only owner who isn't disabled can be neither disabled nor given another role. */
+/** The only owner who isn't disabled can't be disabled or get another role. */
 export class LastOwner extends Schema.TaggedError<LastOwner>()("LastOwner", {}) {}
 
 /** Files are handed over to another user of the same organization, who isn't disabled. */
@@ -379,10 +379,10 @@ export class FilesHeirUnsuitable extends Schema.TaggedError<FilesHeirUnsuitable>
   {}
 ) {}
 
-/** A user who has files is deleted only with a word about the files. */
+/** A user who has files is deleted only if the request states what happens to the files. */
 export class UserHasFiles extends Schema.TaggedError<UserHasFiles>()("UserHasFiles", {
   files: Schema.Int,
-  /** The projects that some of them are in. */
+  /** The projects that some of the files are in. */
   projects: Schema.Array(Schema.Struct({ name: Schema.String, files: Schema.Int }))
 }) {}
 
@@ -421,7 +421,7 @@ export class NotProjectOwner extends Schema.TaggedError<NotProjectOwner>()("NotP
   param: Schema.optionalKey(Schema.String)
 }) {}
 
-/** The project has no batch of files with that id, or no more. */
+/** The project has no batch of files with that id. */
 export class FileBatchNotFound extends Schema.TaggedError<FileBatchNotFound>()("FileBatchNotFound", {}) {}
 
 /** The change would leave the project without an owner. */
@@ -477,11 +477,12 @@ export class MetricsTokenRejected extends Schema.TaggedError<MetricsTokenRejecte
 // ---- the web application
 
 /**
- * No session, or one that has ended, has expired or belongs to a disabled user: a client can't tell which.
+ * There is no session, or it has ended, expired or belongs to a disabled user. A client can't distinguish
+ * these cases.
  */
 export class SessionEnded extends Schema.TaggedError<SessionEnded>()("SessionEnded", {}) {}
 
-/** The address, the password or the account: a client can't tell which. */
+/** The address, the password or the account is wrong. A client can't distinguish these cases. */
 export class SignInRefused extends Schema.TaggedError<SignInRefused>()("SignInRefused", {}) {}
 
 /** Too many failed attempts to sign in, to one account or from one address. */
@@ -489,7 +490,7 @@ export class SignInThrottled extends Schema.TaggedError<SignInThrottled>()("Sign
   retryAfterSeconds: Schema.Int
 }) {}
 
-/** Unknown, expired, revoked or used already: a client can't tell which. */
+/** The link is unknown, expired, revoked or used already. A client can't distinguish these cases. */
 export class LinkInvalid extends Schema.TaggedError<LinkInvalid>()("LinkInvalid", {}) {}
 
 export class LinkNotFound extends Schema.TaggedError<LinkNotFound>()("LinkNotFound", {}) {}

@@ -25,7 +25,7 @@ import { makeRecord } from "../usage/UsageRecording.ts"
 /** The largest request to the server. A longer text is sent on its own. */
 const textsPerCallMax = 64
 const charactersPerCallMax = 128 * 1024
-/** Another attempt after a failure that may pass, with a pause that doubles. */
+/** The most retries after a temporary failure, with a pause that doubles. */
 const retriesMax = 2
 const retryMilliseconds = 250
 /** The name of the provider in the metrics. */
@@ -33,9 +33,9 @@ const provider = "embeddings"
 
 export interface EmbeddingRequest {
   readonly texts: ReadonlyArray<string>
-  /** The model that must be the one of the service; null for any. */
+  /** The requested model, which must be that of the service; null for any. */
   readonly model: string | null
-  /** Absent: as many as the model has. */
+  /** The dimensions of the vectors; absent: those of the model. */
   readonly dimensions?: number
   /** The most numbers of all vectors together; absent: no bound. */
   readonly numbersMax?: number
@@ -138,7 +138,7 @@ export class TextEmbeddings extends Context.Service<
         const vectors: Array<Float32Array> = []
         for (const batch of batchesOf(texts)) {
           const before = spent.tokens
-          // Counts if the client disconnects meanwhile.
+          // The estimate counts if the client disconnects meanwhile.
           spent.tokens += batch.reduce((sum, text) => sum + estimateTokens(text), 0)
           const answer = yield* embed(batch, request.dimensions).pipe(
             Effect.timeoutOrElse({
@@ -191,7 +191,7 @@ const tooManyNumbers = (numbers: number, numbersMax: number) =>
       `${numbersMax}. Send fewer texts in each request, or leave the key out.`
   })
 
-/** The texts in their order, as many at once as the server is asked for. */
+/** The texts in their order, in batches of the largest request to the server. */
 const batchesOf = (texts: ReadonlyArray<string>): ReadonlyArray<ReadonlyArray<string>> => {
   const batches: Array<Array<string>> = []
   let characters = 0

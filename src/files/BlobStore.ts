@@ -20,7 +20,7 @@ import {
  */
 const bindAgainSeconds = 5
 
-/** A store of a kind, not bound to anything. */
+/** A store of the given kind, before it is bound to a database. */
 export const makeBlobsOf = (kind: Settings["files"]["store"]) => {
   switch (kind) {
     case "directory":
@@ -32,7 +32,7 @@ export const makeBlobsOf = (kind: Settings["files"]["store"]) => {
   }
 }
 
-/** The store that the settings name. */
+/** The store in the settings. */
 export const makeBlobs = Effect.gen(function* () {
   const { store } = (yield* AppConfig).files
   const blobs: Blobs = yield* makeBlobsOf(store)
@@ -108,7 +108,7 @@ const boundTo = Effect.fnUntraced(function* (blobs: Blobs) {
     })
   const check = Effect.suspend(() => (problem === null ? Effect.void : Effect.fail(problem)))
 
-  /** One line for each new reason. */
+  /** Logs each new reason once. */
   const refuse = (error: StoreMismatch | StoreNotShared) =>
     Effect.suspend(() =>
       problem?.message === error.message
@@ -121,7 +121,7 @@ const boundTo = Effect.fnUntraced(function* (blobs: Blobs) {
     return Effect.logInfo(`Files can be uploaded again: ${blobs.place} is bound to this database.`)
   })
 
-  /** The binding is unchanged while the store or the database can't be asked. */
+  /** The binding stays as it is while the store or the database is unavailable. */
   const watch = verify.pipe(
     Effect.andThen(accept),
     Effect.catchTags({ StoreMismatch: refuse, StorageFailed: () => Effect.void }),

@@ -13,7 +13,7 @@ import { makeTally } from "./blobs/Pieces.ts"
 import { makeBlobsOf } from "./BlobStore.ts"
 import { makeStoreBinding, requireStopped } from "./StoreBinding.ts"
 
-/** Files that one statement asks for, and files that are copied at once. */
+/** Files that one statement lists, and files that are copied at once. */
 const pageFiles = 200
 const copiesAtOnceMax = 4
 /** Blobs of the old store that are removed at once. */
@@ -27,7 +27,7 @@ class FileMoveRefused extends Schema.TaggedError<FileMoveRefused>()("FileMoveRef
   message: Schema.String
 }) {}
 
-/** Adds to the number of files or blobs that are done. */
+/** Adds to the number of finished files or blobs. */
 export type Advance = (files: number) => Effect.Effect<void>
 
 const refuse = (message: string) => Effect.fail(new FileMoveRefused({ message }))
@@ -119,7 +119,7 @@ const makeMoveTable = Effect.fnUntraced(function* (to: Blobs) {
 
 type MoveTable = Effect.Success<ReturnType<typeof makeMoveTable>>
 
-/** Has all files and the database name the new store at once. The answer is the number of files. */
+/** Makes all files and the database refer to the new store at once. Returns the number of files. */
 const switchOver = Effect.fnUntraced(function* (table: MoveTable, from: Blobs, to: Blobs, storeId: string) {
   const sql = yield* SqlClient.SqlClient
   const audit = yield* makeAuditRecorder
@@ -146,7 +146,7 @@ const switchOver = Effect.fnUntraced(function* (table: MoveTable, from: Blobs, t
   }).pipe(sql.withTransaction, orUnavailable)
 })
 
-/** The ids in a store. One that is a part of the database has its id. */
+/** The ids in a store. A store that is a part of the database has the database's id. */
 const markOf = (blobs: Blobs, { databaseId }: State) =>
   blobs.mark === null ? Effect.succeed({ store: databaseId, database: databaseId }) : blobs.mark.read
 
@@ -234,7 +234,7 @@ const makeCopying = (table: MoveTable, from: Blobs, to: Blobs, storeId: string) 
     return yield* switchOver(table, from, to, storeId)
   })
 
-/** Fails unless the files have left `from`, and its bytes are this database's. */
+/** Fails unless the files have left `from`, and its bytes belong to this database. */
 const requireMoved = Effect.fnUntraced(function* (table: MoveTable, from: Blobs, to: Blobs) {
   const state = yield* table.state
   if (!(yield* isCurrent(to, state))) {
@@ -291,7 +291,7 @@ export const makeFileMove = Effect.gen(function* () {
     }),
     /** The number of blobs that a finished move has left in the old store. */
     countOld: Effect.andThen(requireMoved(table, from, to), Stream.runCount(from.olderThan(0))),
-    /** Removes those blobs, and gives their number. */
+    /** Removes those blobs, and returns their number. */
     eraseOld: makeErasure(table, from, to)
   }
 })

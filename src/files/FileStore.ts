@@ -44,8 +44,8 @@ export class FileStore extends Context.Service<
   FileStore,
   {
     /**
-     * Stores a file and waits a while for its text; `status` is the result. Where the user's plan bounds
-     * `storage`, that holds in place of the settings.
+     * Stores a file and waits a while for its text; `status` is the result. A bound in the plan's `storage`
+     * replaces that of the settings.
      */
     readonly upload: <E, R>(
       userId: UserId,
@@ -56,7 +56,9 @@ export class FileStore extends Context.Service<
       E | FileTooLarge | QuotaProblem | TooManyUploads | StorageFailed | DatabaseUnavailable,
       R
     >
-    /** One page, by the time of the upload. A list may continue after a file that was deleted since. */
+    /**
+     * A page of files by the time of their upload. A list may continue after a file that was deleted since.
+     */
     readonly list: (
       userId: UserId,
       query: ListFiles
@@ -70,11 +72,11 @@ export class FileStore extends Context.Service<
     ) => Effect.Effect<StoredFile, FileNotFound | DatabaseUnavailable>
     /** Deletes the file, its text and its bytes. */
     readonly delete: (userId: UserId, id: FileId) => Effect.Effect<void, FileNotFound | DatabaseUnavailable>
-    /** Expired files that are still there included. */
+    /** The number of files, including expired ones that are not deleted yet. */
     readonly countOf: (userId: UserId) => Effect.Effect<number, DatabaseUnavailable>
-    /** Gives some files to another user, and returns how many. */
+    /** Hands some files over to another user, and returns their number. */
     readonly handOverSome: (from: UserId, to: UserId) => Effect.Effect<number, DatabaseUnavailable>
-    /** Deletes some files of a user with their texts and bytes, and returns how many. */
+    /** Deletes some files of a user with their texts and bytes, and returns their number. */
     readonly eraseSome: (userId: UserId) => Effect.Effect<number, DatabaseUnavailable>
     /**
      * The bytes from `start` (inclusive) to `end` (exclusive). Succeeds once the first bytes have been read.
@@ -201,7 +203,7 @@ const makeOwnerChange = Effect.gen(function* () {
     return row?.files ?? 0
   }, orUnavailable)
 
-  /** Gives some files to another user, whose quota doesn't bound them. */
+  /** Hands some files over to another user, regardless of that user's quota. */
   const handOverSome = Effect.fn("FileStore.handOverSome")(function* (from: UserId, to: UserId) {
     const row = yield* sql`WITH moved AS (
         UPDATE files SET user_id = ${to} WHERE id IN (

@@ -10,7 +10,7 @@ import { leaveAllStores } from "./StoreBinding.ts"
 import { StoreHealth } from "./StoreHealth.ts"
 import { jobsTable } from "./TextJobs.ts"
 
-/** The files of users and their texts, in the store that the settings name. */
+/** The files of users and their texts, in the store of the settings. */
 export const FileStoreLayer = Layer.merge(FileStore.layer, StoreHealth.layer).pipe(
   Layer.provide(BlobStore.layer),
   Layer.provideMerge(Layer.merge(TextExtraction.layer, FileTexts.layer)),

@@ -8,13 +8,13 @@ import { rowsAs } from "../sql/rows.ts"
 import { BlobStore } from "./BlobStore.ts"
 
 const sweepEveryMinutes = 60
-/** Another process that swept so recently has done it for this one. */
+/** Minutes after a sweep in which no other process of the database sweeps. */
 const sweptMinutesMin = 55
-/** Seconds for which the bytes of an upload may lie in the store beyond the time that an upload may take. */
+/** Seconds beyond the longest upload for which bytes without a row may stay in the store. */
 const marginSeconds = 3_600
-/** BlobKey that one statement looks up. */
+/** Keys that one statement looks up. */
 const batchKeysMax = 200
-/** A store with more blobs than this gives up no more than that share of them in one sweep. */
+/** In a store with more blobs than this, one sweep removes at most a fixed share of them. */
 const smallStoreBlobsMax = 20
 const sweptShareMax = 0.1
 /** Blobs that one sweep puts into the trash, or removes from it, however large the store is. */
@@ -26,7 +26,7 @@ const failuresMax = 10
 
 const BlobKey = Schema.Struct({ key: Schema.String })
 
-/** The most blobs that one sweep may give up in a store of this many blobs. */
+/** The most blobs that one sweep may remove in a store of this many blobs. */
 export const sweptAtOnceMax = (blobs: number): number =>
   Math.min(sweptBlobsMax, blobs <= smallStoreBlobsMax ? blobs : Math.floor(blobs * sweptShareMax))
 
@@ -40,7 +40,7 @@ interface Swept {
   readonly failed: number
 }
 
-/** Runs `act` on each key, up to a number of failures, and counts. */
+/** Runs `act` on each key, up to a number of failures, and counts the results. */
 const onEach = (
   keys: ReadonlyArray<string>,
   act: (key: string) => Effect.Effect<void, StorageFailed>
@@ -58,7 +58,7 @@ const onEach = (
     return { done, failed }
   })
 
-/** Gives the keys that no file of the database has. */
+/** Returns the keys that no file of the database has. */
 const unknownAmong = Effect.fnUntraced(function* (keys: ReadonlyArray<string>) {
   const sql = yield* SqlClient.SqlClient
   const unknown = yield* sql`SELECT key FROM unnest(${keys}::text[]) AS key
@@ -122,7 +122,7 @@ const sweepBlobs = Effect.fnUntraced(function* (age: Duration.Duration) {
 
   const before = (yield* Clock.currentTimeMillis) - trashSeconds * 1_000
   const expired = [...unknown].filter((key) => (trashed.get(key) ?? Infinity) <= before)
-  // The database may have been restored since the first look.
+  // The database may have been restored since the first check.
   const isKept = isSuspicious || (yield* blobs.isHeld)
   const removable = isKept ? [] : yield* unknownAmong(expired.slice(0, most))
   const removed = yield* onEach(removable, (key) => Effect.andThen(blobs.remove(key), blobs.trash.take(key)))

@@ -31,14 +31,14 @@ export interface NewFile {
 /** The query of a list. */
 export interface ListFiles {
   readonly purpose?: string
-  /** The file after which the list goes on. */
+  /** The file after which the list continues. */
   readonly after?: FileId
   readonly limit: number
   /** The order of the times of upload. */
   readonly order: "asc" | "desc"
 }
 
-/** So many characters are wanted of a file's text. */
+/** A file, and the number of characters of its text to read. */
 export interface WantedText {
   readonly id: FileId
   readonly charactersMax: number
@@ -74,7 +74,7 @@ const TextSummary = Schema.Struct({
   filename: Schema.String,
   status: FileStatus,
   statusDetails: Schema.NullOr(Schema.String),
-  /** UTF-8 bytes of the text; null where there is none. */
+  /** UTF-8 bytes of the text; null if there is none. */
   textBytes: Schema.NullOr(Schema.Int),
   /** True if the text is only the beginning of the file's. */
   truncated: Schema.NullOr(Schema.Boolean)
@@ -143,7 +143,7 @@ export const makeFileTable = Effect.gen(function* () {
     sql`SELECT ${columns} FROM files
       WHERE id = ${id}::uuid AND user_id = ${userId}::uuid AND ${isKept}`.pipe(rowAs(FileRow))
 
-  /** One file more than `limit`, to know whether there are others. */
+  /** The query asks for one file more than `limit`, which shows that there is another page. */
   const page = (userId: UserId, { after, limit, order, purpose }: ListFiles) => {
     const isAfter = order === "asc" ? sql.literal(">") : sql.literal("<")
     const conditions = [
@@ -156,7 +156,7 @@ export const makeFileTable = Effect.gen(function* () {
       ORDER BY id ${sql.literal(order)} LIMIT ${limit + 1}`.pipe(rowsAs(FileRow))
   }
 
-  /** Deletes the row, its text and its share of the count; the answer says where the bytes are. */
+  /** Deletes the row, its text and its share of the count. Returns the key of the bytes. */
   const remove = (userId: UserId, id: FileId) =>
     sql`WITH gone AS (
         DELETE FROM files WHERE id = ${id}::uuid AND user_id = ${userId}::uuid AND ${isKept}
@@ -167,13 +167,13 @@ export const makeFileTable = Effect.gen(function* () {
       )
       SELECT storage_key, filename FROM gone`.pipe(rowAs(RemovedRow))
 
-  /** The file, if its text is still to be read. For the jobs: it doesn't check the user. */
+  /** The file, if its text must still be read. For the jobs: it doesn't check the user. */
   const unread = (id: FileId) =>
     sql`SELECT ${columns} FROM files WHERE id = ${id}::uuid AND status = 'uploaded' AND ${isKept}`.pipe(
       rowAs(FileRow)
     )
 
-  /** Keeps the text and shows that it is there, unless the file is gone or was read before. */
+  /** Stores the text and marks the file as processed, unless the file was deleted or read before. */
   const keepText = (
     id: FileId,
     read: FileText & { readonly mediaType: string; readonly extractor: string }
@@ -195,7 +195,7 @@ export const makeFileTable = Effect.gen(function* () {
       FROM files LEFT JOIN file_texts ON file_id = id
       WHERE user_id = ${userId}::uuid AND id = ANY (${ids}::uuid[]) AND ${isKept}`.pipe(rowsAs(TextSummary))
 
-  /** The beginnings of texts, of which no more is unpacked. */
+  /** The beginnings of texts. The database unpacks no more of a text than that. */
   const beginnings = (userId: UserId, wanted: ReadonlyArray<WantedText>) =>
     sql`SELECT id, text, octet_length(text) AS bytes FROM (
         SELECT files.id, left(text, characters) AS text

@@ -47,7 +47,7 @@ const wholeCharacter = (text: string, at: number): number => {
   return isCut ? at + 1 : at
 }
 
-/** The bounds of a part within the text; empty where `from` is beyond its end. */
+/** The bounds of a part within the text; empty if `from` is beyond its end. */
 const boundsOf = (text: string, { from = 0, to = from + textPartCharactersDefault }: TextRange) => {
   const start = wholeCharacter(text, Math.min(from, text.length))
   const end = Math.min(to, start + textPartCharactersMax, text.length)
@@ -64,7 +64,10 @@ export class FileTexts extends Context.Service<
       id: FileId,
       range: TextRange
     ) => Effect.Effect<FileTextPart, FileNotFound | FileNotReady | FileUnreadable | DatabaseUnavailable>
-    /** The bounds of the user's plan, `storage`, hold in place of the settings. */
+    /**
+     * The files and bytes of a user, and their bounds. A bound in the plan's `storage` replaces that of the
+     * settings.
+     */
     readonly storage: (userId: UserId, storage: PlanStorage) => Effect.Effect<StorageUse, DatabaseUnavailable>
   }
 >()("parley/files/FileTexts") {

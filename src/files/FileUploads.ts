@@ -22,7 +22,7 @@ const insertSeconds = 5
 /** Seconds for which a stored file waits for the result of reading its beginning, before it is queued. */
 const earlyWaitSecondsMax = 1
 
-/** A file on its way in. */
+/** A file that is being uploaded. */
 export interface IncomingFile<E, R> {
   readonly bytes: Stream.Stream<Uint8Array, E, R>
   /** Runs once the bytes are stored, and before the file is visible. A failure leaves nothing behind. */
@@ -82,7 +82,7 @@ export const makeFileUploads = Effect.fnUntraced(function* (table: FileTable) {
   const takeSlot = makeUploadSlots(settings.uploadsPerUserMax, http.userWaitSeconds)
   const usualQuota = { filesMax: settings.filesPerUserMax, bytesMax: settings.bytesPerUserMax }
 
-  /** Removes bytes that no row names. The sweep finds those that stay behind. */
+  /** Removes bytes that no row refers to. The sweep finds the rest. */
   const discard = (key: string) =>
     blobs
       .remove(key)
@@ -110,7 +110,7 @@ export const makeFileUploads = Effect.fnUntraced(function* (table: FileTable) {
     orUnavailable
   )
 
-  /** Makes the file visible. The bytes stay where it is unknown whether that succeeded. */
+  /** Makes the file visible. The bytes stay if the success is unknown. */
   const publish = Effect.fnUntraced(function* (
     userId: UserId,
     blob: StoredBlob,
@@ -151,7 +151,7 @@ export const makeFileUploads = Effect.fnUntraced(function* (table: FileTable) {
       )
     }).pipe(Effect.scoped)
 
-  /** The file once its text was read or found unreadable, or as it is when the wait is over. */
+  /** The file once its text was read or found unreadable, or in its current state after the wait. */
   const settled = Effect.fnUntraced(function* (file: StoredFile) {
     if (file.status !== "uploaded") return file
     let latest = file

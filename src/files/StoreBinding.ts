@@ -38,7 +38,7 @@ const Bindings = Schema.Tuple([
 ])
 const BlobKey = Schema.Struct({ key: Schema.String })
 
-/** The store that the database names. */
+/** The store to which the database refers. */
 type Binding = (typeof Bindings.Type)[0]
 
 const capitalized = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
@@ -83,7 +83,7 @@ const makeBinding = (sql: SqlClient.SqlClient, place: string) =>
     return (yield* Schema.decodeUnknownEffect(Bindings)(rows))[0]
   }).pipe(asked)
 
-/** Binds a store to the database, and looks whether they belong together. */
+/** Binds a store to the database, and checks that they belong together. */
 export const makeStoreBinding = Effect.fnUntraced(function* (blobs: Blobs) {
   const settings = yield* AppConfig
   const sql = yield* SqlClient.SqlClient
@@ -151,7 +151,7 @@ export const makeStoreBinding = Effect.fnUntraced(function* (blobs: Blobs) {
     if (message !== null) return yield* new StoreMismatch({ message: `${message} ${remedy}` })
     return { known, found }
   }).pipe(
-    // Another process may have bound the store and filled it between the two looks.
+    // Another process may have bound the store and filled it between the two checks.
     Effect.retry({ times: 1, while: (error) => error._tag === "StoreMismatch" })
   )
 
@@ -167,7 +167,10 @@ export const makeStoreBinding = Effect.fnUntraced(function* (blobs: Blobs) {
     yield* asked(sql`UPDATE file_store_binding SET store_id = ${store}::uuid, store_place = ${place}`)
   })
 
-  /** Gives the database's place and id; fails unless the ids still say that the two belong together. */
+  /**
+   * Returns the database's place and id. Fails unless the ids still show that the store and the database
+   * belong together.
+   */
   const verify = Effect.gen(function* () {
     const known = yield* binding
     const found = yield* readMark(known)
@@ -187,12 +190,12 @@ export const makeStoreBinding = Effect.fnUntraced(function* (blobs: Blobs) {
   /** Binds without checking the ids. */
   const adopt = Effect.gen(function* () {
     const known = yield* binding
-    // A mark that can't be understood is replaced, too.
+    // A mark that can't be read is replaced, too.
     const found = yield* Effect.orElseSucceed(readMark(known), () => noMark)
     yield* joinStore(found.store ?? known.newStoreId, place)
     yield* write(known, found)
     const isWhole = !known.hasFiles || (yield* holdsSome("all"))
-    // The next start doesn't ask for the bytes that are accepted as lost here.
+    // The next start doesn't check the bytes whose loss is accepted here.
     if (!isWhole) yield* asked(sql`UPDATE file_store_binding SET bound_at = now()`)
     const previousDatabaseId = found.database === known.databaseId ? null : found.database
     return { place, database, previousDatabaseId, isWhole }

@@ -6,11 +6,11 @@ import { rowsAs } from "../sql/rows.ts"
 import { BlobStore } from "./BlobStore.ts"
 import type { BoundDatabase, StoreMismatch } from "./StoreBinding.ts"
 
-/** A check that takes longer has failed. */
+/** Timeout of a check, after which the check has failed. */
 const checkSeconds = 6
 /** Seconds for which the outcome of a check is reused. */
 const keptSeconds = 5
-/** Files whose bytes a report looks for: the newest ones. */
+/** The number of the newest files whose bytes a report checks. */
 const samplesMax = 100
 const lookupsAtOnceMax = 8
 /** Blobs in the trash that a report counts. */
@@ -53,7 +53,7 @@ export class StoreHealth extends Context.Service<
         operation: "put",
         cause: new Error(`The check took longer than ${checkSeconds} seconds`)
       })
-      // A store that hangs can't always be interrupted; a check of readiness doesn't wait for that.
+      // Some operations of a store that hangs can't be interrupted. A readiness check doesn't wait for them.
       const bounded = Effect.acquireUseRelease(
         Effect.forkIn(blobs.check, scope),
         (running) =>
@@ -62,7 +62,7 @@ export class StoreHealth extends Context.Service<
           ),
         (running) => Effect.sync(() => running.interruptUnsafe())
       )
-      /** One line when it begins to fail, and one when it works again. */
+      /** Logs one line when the checks begin to fail, and one when they succeed again. */
       const logged = bounded.pipe(
         Effect.tapError((error) =>
           hasFailed
@@ -79,7 +79,7 @@ export class StoreHealth extends Context.Service<
         )
       )
       const kept = yield* Effect.cachedWithTTL(logged, `${keptSeconds} seconds`)
-      // A caller that is interrupted doesn't interrupt a check that others wait for.
+      // The interruption of a caller doesn't interrupt a check that others wait for.
       const check = Effect.flatMap(Effect.forkIn(kept, scope), Fiber.join)
 
       const report = Effect.gen(function* () {

@@ -8,9 +8,9 @@ import { makeJobQueue } from "../sql/JobQueue.ts"
 import { BlobStore } from "./BlobStore.ts"
 import type { FileTable, KeptFile } from "./FileTable.ts"
 
-/** Table of the queue. */
+/** The table of the queue. */
 export const jobsTable = "file_jobs"
-/** Seconds between two looks of an upload whether another process has read its text. */
+/** Seconds between two checks of an upload if another process has read its text. */
 const waitLookSeconds = 1
 /**
  * Interval of the checks for files without a job, which a killed process or an unavailable database may have
@@ -20,7 +20,7 @@ const lookSeconds = 30
 
 const gaveUp = "The text of the file could not be read, though it was tried several times."
 
-/** The text of a file that is to be stored, or why it can't be read; null where it is still to be read. */
+/** The text of a file to store, or the reason why it can't be read; null if it must still be read. */
 export type KnownText = ExtractedText | ExtractionFailed | null
 
 const TextJob = Schema.Struct({ fileId: FileId, userId: UserId })
@@ -73,7 +73,7 @@ export const makeTextJobs = Effect.fnUntraced(function* (table: FileTable) {
     brokenOff: "The text of a file could not be read yet"
   })
 
-  /** The text of a file that is still to be stored, where it can be had at once. */
+  /** The text of a file to store, if it can be read at once. */
   const plainText = ({ bytes, filename, storageKey }: Pick<KeptFile, "bytes" | "filename" | "storageKey">) =>
     extraction
       .plainText({ bytes: blobs.get(storageKey), size: bytes, filename })

@@ -11,14 +11,14 @@ import type { Quota } from "./FileTable.ts"
  */
 export const makeUploadSlots = (uploadsMax: number, waitSeconds: number) => {
   const slots = new FairPermits({ perKeyMax: uploadsMax })
-  /** One of the user's places, until the scope closes. */
+  /** Acquires one of the user's permits, until the scope closes. */
   return (userId: UserId): Effect.Effect<void, TooManyUploads, Scope.Scope> =>
     Effect.flatMap(slots.acquireWithin(userId, 1, Duration.seconds(waitSeconds)), (permits) =>
       Option.isSome(permits) ? Effect.void : Effect.fail(new TooManyUploads({ uploadsMax }))
     )
 }
 
-/** The quota of a user: the plan's where it sets one, else the usual one. */
+/** The quota of a user: the plan's if it has one, else that of the settings. */
 export const quotaOf = (usual: Quota, storage: PlanStorage | null): UserQuota => ({
   filesMax: storage?.files ?? usual.filesMax,
   bytesMax: storage?.bytes ?? usual.bytesMax,
@@ -71,7 +71,7 @@ export const quotaProblem = (
   return usage.bytes + bytes > quota.bytesMax ? bytesProblem(quota) : null
 }
 
-/** Fails as soon as more bytes came than one file, or the rest of the quota, may have. */
+/** Fails as soon as more bytes came than one file, or the rest of the quota, allows. */
 export const bounded = <E, R>(
   bytes: Stream.Stream<Uint8Array, E, R>,
   max: { readonly fileBytes: number; readonly quotaBytes: number; readonly quota: UserQuota }

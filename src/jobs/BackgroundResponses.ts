@@ -40,7 +40,7 @@ import { makeLiveEvents } from "./LiveEvents.ts"
 const runningMax = 32
 /** Interval at which a process looks for jobs that another one queued, cancelled or left behind. */
 const lookMillis = 1_000
-/** Interval at which the queue is read without a sign of anything in it. */
+/** Interval at which the queue is read while it appears to be empty. */
 const idleMillis = 10_000
 /** The time for which a background request waits to be accepted or refused; by then it is queued at least. */
 export const AcceptWait = Context.Reference<Duration.Input>("parley/jobs/AcceptWait", {
@@ -69,7 +69,7 @@ export class BackgroundResponses extends Context.Service<
      * is refused.
      */
     readonly accepted: (job: ResponseJob) => Effect.Effect<void, Expected>
-    /** Waits for the first event; fails where the request is refused before it. */
+    /** Waits for the first event. Fails if the request is refused before it. */
     readonly begun: (job: ResponseJob) => Effect.Effect<void, Expected>
     /** Waits for the end of a job, as any process records it. */
     readonly ended: (job: ResponseJob) => Effect.Effect<ResponseJob, ResponseNotFound | DatabaseUnavailable>
@@ -84,7 +84,7 @@ export class BackgroundResponses extends Context.Service<
       EventBody,
       ResponseCancelled | ResponseNotFound | ResponseInterrupted | DatabaseUnavailable
     >
-    /** Stops a response that has not ended; whether it was one. */
+    /** Stops a response that has not ended; false if there is no such response. */
     readonly cancel: (userId: UserId, id: ResponseId) => Effect.Effect<boolean, DatabaseUnavailable>
   }
 >()("parley/jobs/BackgroundResponses") {

@@ -23,16 +23,16 @@ const decode = Schema.decodeUnknownOption(KeptEmbeddings)
 const bytesOf = ({ buffer, byteLength, byteOffset }: Float32Array): Uint8Array =>
   new Uint8Array(buffer, byteOffset, byteLength)
 
-/** The bytes are copied, since numbers stand at multiples of their length only. */
+/** The bytes are copied, because an array of floats must begin at a multiple of four bytes. */
 const numbersOf = (bytes: Uint8Array): Float32Array => new Float32Array(Uint8Array.from(bytes).buffer)
 
-/** The answer that the log has; null where it has none. */
+/** The answer in the log; null if there is none. */
 export const keptEmbeddings = (events: ReadonlyArray<unknown>): TextVectors | null =>
   Option.getOrNull(
     Option.map(decode(events[0]), (kept) => ({ ...kept, vectors: kept.vectors.map(numbersOf) }))
   )
 
-/** Runs jobs for embeddings: the answer is in the log then. */
+/** Runs jobs for embeddings, whose answer is then in the log. */
 export const makeEmbeddingRuns = Effect.gen(function* () {
   const embeddings = yield* TextEmbeddings
   const jobs = yield* ResponseJobs

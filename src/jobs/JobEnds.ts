@@ -40,15 +40,15 @@ export const missingEvents = (
 /** A job that this process runs. */
 export interface JobRun {
   readonly job: ResponseJob
-  /** Completes once the request is accepted; fails where it is refused. */
+  /** Completes once the request is accepted. Fails if it is refused. */
   readonly accepted: Deferred.Deferred<void, Expected>
-  /** Completes at the first event; fails where the request is refused before it. */
+  /** Completes at the first event. Fails if the request is refused before it. */
   readonly begun: Deferred.Deferred<void, Expected>
   /** True while the request waits for acceptance: a refusal is its answer then, and the job is deleted. */
   readonly isAwaited: () => boolean
-  /** Fails when the job is another process's, cancelled or deleted. */
+  /** Fails if another process has the job, or it was cancelled or deleted. */
   readonly lost: Deferred.Deferred<never, JobLost>
-  /** Run after each change that readers of the log wait for. */
+  /** Runs after each change that readers of the log wait for. */
   readonly onChange: Effect.Effect<void>
   /** Events for readers that don't wait for the log. */
   readonly live: LiveEvents
@@ -68,7 +68,7 @@ export const recorded = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     while: (error) => Predicate.isTagged(error, "DatabaseUnavailable")
   })
 
-/** Pause before a job is tried again whose database was away; it doubles with each run. */
+/** Pause before another run of a job whose database was unavailable. The pause doubles with each run. */
 const againSecondsMin = 1
 const againSeconds = ({ runs }: ResponseJob): number => againSecondsMin * 2 ** (runs - 1)
 
@@ -84,7 +84,7 @@ const completedEvent = (stored: StoredResponse): Extract<EventBody, { type: "res
   response: storedResponse(stored)
 })
 
-/** The services that the end of a job is recorded by. */
+/** The services that record the end of a job. */
 const jobServices = Effect.gen(function* () {
   return { jobs: yield* ResponseJobs, stored: yield* StoredResponses }
 })
@@ -115,14 +115,14 @@ type Ends = ReturnType<typeof makeEnds>
 
 /** Ends jobs that fail. */
 const makeFail = ({ jobs, stored }: JobServices, { end }: Ends) => {
-  /** Gives a job back to the queue of which no reader has seen anything; false where it has to fail. */
+  /** Puts a job back into the queue if no reader has seen any event of it; false if it must fail. */
   const giveBack = Effect.fnUntraced(function* (
     { accepted, begun, job }: JobRun,
     log: JobLog,
     error: Expected
   ) {
     if (error._tag === "ServerShuttingDown" && log.written() === 0) return yield* recorded(jobs.requeue(job))
-    // Others wait for their answer, and get the refusal.
+    // Requests in the foreground wait for their answer, and get the refusal.
     if (error._tag !== "DatabaseUnavailable" || !job.background) return false
     yield* Effect.sleep(`${againSeconds(job)} seconds`)
     if (!(yield* recorded(jobs.requeue(job)))) return false
@@ -130,7 +130,7 @@ const makeFail = ({ jobs, stored }: JobServices, { end }: Ends) => {
     return true
   })
 
-  /** Refused before anything was generated, so that it may be asked again. */
+  /** Ends a job that was refused before anything was generated, so that the request may be sent again. */
   const refuse = Effect.fnUntraced(function* (
     { accepted, begun, job }: JobRun,
     failed: Failure,
@@ -143,10 +143,7 @@ const makeFail = ({ jobs, stored }: JobServices, { end }: Ends) => {
     yield* tell
   })
 
-  /**
-   * The event of a turn that is stored after all, because the answer to its commit was lost, or the failure
-   * came after the commit; null if it isn't stored.
-   */
+  /** The last event if the turn is stored: the failure may have come after its commit. Null if it isn't. */
   const committed = Effect.fnUntraced(function* ({ responseId, userId }: ResponseJob) {
     const found = yield* recorded(stored.find(userId, responseId)).pipe(
       Effect.catchTag("ResponseNotFound", () => Effect.succeed(null))
@@ -174,7 +171,7 @@ const makeFail = ({ jobs, stored }: JobServices, { end }: Ends) => {
       return
     }
     const last = errorEvent(failed.body)
-    // Nothing more can be written soon, and readers needn't wait for it.
+    // Nothing more can be written soon, and readers don't wait for it.
     if (error?._tag === "DatabaseUnavailable") yield* live.add([last])
     const whole = yield* committed(job)
     yield* log.add([whole ?? last])
@@ -194,7 +191,7 @@ const logAgain = ({ responseId, runs, userId }: ResponseJob) =>
   ).pipe(Effect.annotateLogs({ responseId, user: userId, runs }))
 
 const makeRecover = ({ jobs, stored }: JobServices, { end }: Ends) => {
-  /** Unless an earlier recovery has, and broke off. */
+  /** Appends events, unless an earlier recovery that broke off has done so. */
   const append = Effect.fnUntraced(function* (job: ResponseJob, events: ReadonlyArray<EventBody>) {
     const last = yield* jobs.lastEvent(job.responseId)
     if (isEvent(last) && isTerminal(last)) return

@@ -17,14 +17,15 @@ export const isEvent = (value: unknown): value is EventBody =>
   Predicate.hasProperty(value, "type") && Predicate.isString(value.type)
 
 /**
- * Up to the first terminal one: a process that crashes at the end may leave the log with another after it.
+ * The events up to the first terminal one. A process that crashes at the end may leave the log with another
+ * event after it.
  */
 const upToEnd = (events: ReadonlyArray<EventBody>): ReadonlyArray<EventBody> => {
   const end = events.findIndex(isTerminal)
   return end === -1 ? events : events.slice(0, end + 1)
 }
 
-/** The events of a job that this process runs. Its readers learn when it was cancelled or lost. */
+/** The events of a job that this process runs. Readers get an error when the job was cancelled or lost. */
 export const liveEvents = (
   live: LiveEvents,
   jobs: ResponseJobs["Service"],
@@ -42,7 +43,7 @@ export const liveEvents = (
           const job = yield* jobs.find(userId, responseId)
           if (job?.status === "cancelled") return yield* new ResponseCancelled()
           if (job?.failure == null) return yield* new ResponseInterrupted()
-          // Refused, so that nothing was handed on.
+          // The job was refused, so no event was passed on.
           last = errorEvent({ param: "", ...job.failure })
           return [last] as const
         }
@@ -67,7 +68,7 @@ export const makeEvents =
 
       const pull: PullEvents = Effect.gen(function* () {
         while (!isTerminal(last)) {
-          // Looked at first, so that nothing is written between the two.
+          // The job is read before the log, so that no event can be missed in between.
           const job = yield* jobs.find(userId, responseId)
           if (job === undefined) return yield* new ResponseNotFound()
           const [first, ...rest] = yield* Effect.suspend(() =>
@@ -81,7 +82,7 @@ export const makeEvents =
           if (job.status === "cancelled") return yield* new ResponseCancelled()
           if (job.endedAt !== null) {
             if (job.failure === null) break
-            // Refused, so that nothing was logged.
+            // The job was refused, so no event was logged.
             last = errorEvent({ param: "", ...job.failure })
             return [last] as const
           }

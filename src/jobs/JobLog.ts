@@ -13,19 +13,22 @@ const retries = Schedule.spaced("500 millis").pipe(Schedule.upTo({ duration: `${
 /** Another process has the job, or it was cancelled or deleted. */
 export class JobLost extends Schema.TaggedError<JobLost>()("JobLost", {}) {}
 
-/** After these nothing may be left to write: the turn is stored next, or the client waits for them. */
+/**
+ * True for events after which nothing may remain unwritten: the turn is stored next, or the client waits for
+ * them.
+ */
 const isUrgent = ({ type }: EventBody): boolean =>
   type === "response.created" || type === "response.output_item.done"
 
-/** Writes the events of a job, in batches, until the scope closes. `onWrite` is run after each. */
+/** Writes the events of a job, in batches, until the scope closes. `onWrite` runs after each batch. */
 export const makeJobLog = Effect.fnUntraced(function* (lease: JobLease, onWrite: Effect.Effect<void>) {
   const jobs = yield* ResponseJobs
   const scope = yield* Effect.scope
   const writing = yield* Semaphore.make(1)
   let waiting: Array<EventBody> = []
   /**
-   * Being written. After a failure it is written again as it is, because it may be in the log, and its answer
-   * lost.
+   * The batch that is being written. After a failure it is written again unchanged, because it may already be
+   * in the log.
    */
   let batch: ReadonlyArray<EventBody> = []
   let written = 0
@@ -55,7 +58,7 @@ export const makeJobLog = Effect.fnUntraced(function* (lease: JobLease, onWrite:
   })
   const flush = writing.withPermit(writeNext)
 
-  /** Waits until they are written, if they may not be lost. */
+  /** Adds events. Waits until they are written if they must not be lost. */
   const add = (events: ReadonlyArray<EventBody>) =>
     Effect.suspend(() => {
       waiting.push(...events)
@@ -63,7 +66,7 @@ export const makeJobLog = Effect.fnUntraced(function* (lease: JobLease, onWrite:
       return events.some(isUrgent) ? flush : Effect.void
     })
 
-  /** Waits for nothing. */
+  /** Adds events without waiting. */
   const put = (events: ReadonlyArray<EventBody>) =>
     Effect.suspend(() => {
       waiting.push(...events)

@@ -4,11 +4,11 @@ import type { DatabaseUnavailable } from "../domain/Errors.ts"
 import type { EmbeddingRequest } from "../embeddings/TextEmbeddings.ts"
 import type { Demands, ResponseRequest } from "../responses/prompt/ResponseRequest.ts"
 
-/** A request as the core takes it. */
+/** A request in the form for the core. */
 interface JobRequest {
   readonly request: ResponseRequest
   readonly demands: Demands
-  /** True if readers see the passages that a search found, so that the log of its events needs them. */
+  /** True if readers see the passages of a search, so that the log needs them. */
   readonly showsPassages: boolean
 }
 

@@ -22,7 +22,7 @@ import { JobRequests } from "./JobRequests.ts"
 
 const millisPerSecond = 1_000
 
-/** The fields of the line, as those of a request; unknown ones are left out. */
+/** The fields of the log line, as for a request. Unknown ones are left out. */
 const annotationsOf = (
   { background, responseId, runs, userId }: ResponseJob,
   { beganNanos, caller, conversationId, embeddings, errorCode, response }: AccessEntry,
@@ -50,9 +50,7 @@ const annotationsOf = (
     Predicate.isNotNullish
   )
 
-/**
- * Writes one log line for each run of a response that is made apart from its request, when the run has ended.
- */
+/** Writes one log line for each run of a background response, when the run has ended. */
 const makeJobLine = Effect.gen(function* () {
   const { accessLog } = (yield* AppConfig).observability
 
@@ -70,7 +68,7 @@ const makeJobLine = Effect.gen(function* () {
       })
 })
 
-/** Passages that a search found are read from their file, and go with it. */
+/** The event without the passages of a search, which readers get from their file and lose with it. */
 const eventWithoutPassages = (event: EventBody): EventBody => {
   if ("item" in event) return { ...event, item: outputWithoutPassages(event.item) }
   return "response" in event
@@ -78,7 +76,7 @@ const eventWithoutPassages = (event: EventBody): EventBody => {
     : event
 }
 
-/** Writes events to the log: without passages, unless readers are shown them. */
+/** Writes events to the log, without passages unless readers see them. */
 const writingOf =
   ({ kind }: ResponseJob, log: JobLog, showsPassages: boolean) =>
   (events: ReadonlyArray<EventBody>) => {
@@ -96,7 +94,7 @@ export const makeJobRuns = Effect.gen(function* () {
   const responses = yield* Responses
   const withLine = yield* makeJobLine
   const { http } = yield* AppConfig
-  // Apart from the bodies of requests, some of which wait for jobs.
+  // The bodies of jobs count separately from those of requests, some of which wait for jobs.
   const bodies = new FairPermits({ totalMax: http.bodiesBytesMax, perKeyMax: http.userBodyBytesMax })
 
   const { end, fail, recover, undo } = yield* makeJobEnds
@@ -143,7 +141,7 @@ export const makeJobRuns = Effect.gen(function* () {
     return { status, last }
   }, Effect.scoped)
 
-  /** Runs a job to its end, whatever that is. Never fails. */
+  /** Runs a job to its end. Never fails. */
   const run = Effect.fn("JobRuns.run")(
     function* (current: JobRun) {
       const { job, live, lost, onChange } = current
@@ -158,7 +156,7 @@ export const makeJobRuns = Effect.gen(function* () {
           Effect.andThen(logFailure(error), fail(current, log, describe(error), error))
         ),
         Effect.catchCause((cause) =>
-          // A failure here is one of recording the end: the lease expires, and the job is recovered.
+          // A failure here is one of recording the end. The lease expires then, and the job is recovered.
           Cause.hasInterruptsOnly(cause) || Cause.hasFails(cause)
             ? Effect.failCause(cause)
             : Effect.andThen(

@@ -1,9 +1,9 @@
 import { Deferred, Effect } from "effect"
 
-/** The one name where all wait for the same. */
+/** The name for waiting on all jobs. */
 export const any = "any"
 
-/** Wakes those who wait for a change that this process makes; others look for it. */
+/** Wakes waiting readers after a change by this process. Changes of other processes are found by polling. */
 export const makeSignals = () => {
   const waiting = new Map<string, Set<Deferred.Deferred<void>>>()
 
@@ -14,7 +14,7 @@ export const makeSignals = () => {
       return Effect.forEach(found, (one) => Deferred.succeed(one, undefined), { discard: true })
     })
 
-  /** Waits for a change, or for the time after which to look for one. */
+  /** Waits for a change, or at most this long. */
   const changed = (id: string, millis: number) =>
     Effect.gen(function* () {
       const one = yield* Deferred.make<void>()

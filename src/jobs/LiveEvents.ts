@@ -1,16 +1,16 @@
 import { Deferred, Effect } from "effect"
 import type { EventBody } from "../api/ResponseEvent.ts"
 
-/** The events of an answer that this process makes, for readers that don't wait until they are in the log. */
+/** The events of an answer that this process generates, for readers that don't wait for the log. */
 export interface LiveEvents {
   readonly add: (events: ReadonlyArray<EventBody>) => Effect.Effect<void>
-  /** There will be no more. */
+  /** Ends the events. */
   readonly end: Effect.Effect<void>
   /** Returns the events from a position on, once there are some; empty after the last one. */
   readonly from: (position: number) => Effect.Effect<ReadonlyArray<EventBody>>
 }
 
-/** Keeps all events as long as it has readers: an answer is bounded. */
+/** Keeps all events while there are readers. The answer's bound limits their number. */
 export const makeLiveEvents = (): LiveEvents => {
   const events: Array<EventBody> = []
   const waiting = new Set<Deferred.Deferred<void>>()

@@ -1,13 +1,13 @@
 import { Effect } from "effect"
 import { type ResponseJob, ResponseJobs } from "../conversations/ResponseJobs.ts"
 
-/** Reads the whole request of a job, which is loaded for it. */
+/** Loads and reads the whole request of a job. */
 export const makeWholeRequests = Effect.map(
   ResponseJobs,
   (jobs) =>
     <A, E, R>(job: ResponseJob, read: (request: unknown) => Effect.Effect<A, E, R>) =>
       Effect.flatMap(jobs.wholeRequest(job), (request) =>
-        // The run of a job that was deleted meanwhile ends as it has lost its lease.
+        // The run of a job that was deleted meanwhile ends when it notices that its lease is lost.
         request === undefined ? Effect.never : read(request)
       )
 )

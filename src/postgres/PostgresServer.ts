@@ -85,8 +85,7 @@ export const startPostgresServer = Effect.fnUntraced(function* (
     Deferred.doneUnsafe(pid, Effect.succeed(Number(chunk.toString())))
   )
   const livenessPipe = child.stdio[3]
-  // Closing the pipe notifies the supervisor that the service has ended. An error only means that the
-  // supervisor ended first.
+  // Closing the pipe notifies the supervisor. An error only means that the supervisor ended first.
   livenessPipe?.on("error", () => {})
   const running = yield* Effect.raceFirst(
     Effect.flatMap(Deferred.await(pid), (started) => untilReady(home, started, startedAt)),

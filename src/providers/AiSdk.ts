@@ -41,7 +41,7 @@ const encodeCall =
   (model: string, request: ModelRequest, dialect: Dialect): string => {
     const { options = {} } = request
     const tools = offeredTools(request, dialect)
-    // Calls whose reasoning was refused may be refused without it.
+    // The server may also refuse calls without the reasoning that it refused.
     const readable = dialect.thoughts ? request.messages : request.messages.map(toolCallsAsText)
     const messages = messagesFor({ ...request, messages: readable }, dialect)
     const { reasoningEffort: effort } = options
@@ -54,7 +54,7 @@ const encodeCall =
       topP: options.topP,
       stopSequences: options.stop,
       seed: options.seed,
-      // A penalty of 0 is none, and a package may refuse it.
+      // A penalty of 0 has no effect, and a package may refuse it.
       presencePenalty: options.presencePenalty || undefined,
       frequencyPenalty: options.frequencyPenalty || undefined,
       reasoning: efforts === undefined ? effort : undefined,
@@ -180,7 +180,7 @@ const decodeFields = Schema.decodeUnknownOption(
 /** The fields of a JSON object; undefined for other texts. */
 const fieldsIn = (json: string): Fields | undefined => Option.getOrUndefined(decodeFields(json))
 
-/** A complaint about earlier reasoning that isn't valid here. */
+/** A complaint about reasoning of earlier messages that the server can't use. */
 const aboutThoughts = /\bthinking block|\bthought|\bsignature/i
 
 const isThoughtful = (message: ModelMessage): boolean =>

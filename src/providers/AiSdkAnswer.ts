@@ -17,7 +17,10 @@ import {
 import { decodeError } from "./ServerError.ts"
 import { decodeCount, decodeOpenAiUsage } from "./TokenCounts.ts"
 
-/** The parts of a stream that are read. The others have files, sources and the like, which may be long. */
+/**
+ * The parts of a stream that are read. Other parts are skipped: files, sources and similar ones, which may be
+ * long.
+ */
 export const readParts: ReadonlySet<unknown> = new Set([
   "stream-start",
   "text-delta",
@@ -36,11 +39,11 @@ const openThoughtsMax = 64
 
 interface Thought {
   readonly text: string
-  /** The latest that the package gave, as the AI SDK itself keeps it. */
+  /** The latest metadata from the package, as in the AI SDK itself. */
   readonly metadata: unknown
 }
 
-/** Reads the calls of one stream, whose arguments come in pieces, at once, or both. */
+/** Reads the calls of one stream. Their arguments may come in pieces, whole, or both. */
 const makeReadCalls = () => {
   const begun = new Map<unknown, { readonly index: number; isWritten: boolean }>()
   let calls = 0
@@ -99,7 +102,7 @@ export const makeDecodeSdk = (): Decode => {
       : thoughtBlock({ text, data: JSON.stringify(metadata ?? {}) })
   }
 
-  /** Some packages leave thoughts open at the end, and their stream after it. */
+  /** Some packages don't end open thoughts, and end their stream after the finish. */
   const endAnswer = (finish: AnswerChunk): AnswerChunk => ({
     type: "chunks",
     chunks: [...[...thoughts.keys()].map(endThought), finish, { type: "done" }]
@@ -117,9 +120,9 @@ export const makeDecodeSdk = (): Decode => {
       case "reasoning-end":
         readThought({ ...part, delta: "" })
         return endThought(part["id"])
-      // Calls that the server makes itself are its own affair.
+      // Calls that the server runs itself are ignored.
       case "tool-input-start":
-        // A thought that is still open belongs before the call, which then comes at once.
+        // An open thought belongs to the reasoning before the call, so the call waits for its end.
         return part["providerExecuted"] === true || thoughts.size > 0 ? thinking : calls.begin(part)
       case "tool-input-delta":
         return calls.write(part)
@@ -180,7 +183,7 @@ const decodeFinish = ({ finishReason, providerMetadata, usage }: Fields): Answer
   return finish === undefined ? { type: "usage", usage: counted } : { ...thinking, finish, usage: counted }
 }
 
-/** The counts of `v2` are numbers, and those of later versions objects, whose total has all. */
+/** Counts are numbers in `v2`, and in later versions objects with a total. */
 const decodeUsage = (usage: unknown, metadata: unknown): ModelUsage | null => {
   if (!Predicate.isObject(usage)) return null
   const { inputTokens: input, outputTokens: output } = usage
@@ -201,7 +204,7 @@ const decodeUsage = (usage: unknown, metadata: unknown): ModelUsage | null => {
   )
 }
 
-/** The total, or the sum of its parts where it is left out. */
+/** The total, or the sum of its parts if the total is absent. */
 const totalOf = (counts: Fields = {}, parts: ReadonlyArray<string>): unknown => {
   const known = parts.map((part) => decodeCount(counts[part])).filter(Predicate.isNotNull)
   return counts["total"] ?? (known.length === 0 ? undefined : known.reduce((sum, count) => sum + count, 0))

@@ -51,7 +51,7 @@ const ownErrors: ReadonlyMap<unknown, number> = new Map([
   ["AI_LoadAPIKeyError", 401],
   ["AI_LoadSettingError", 404],
   ["AI_NoSuchModelError", 404],
-  // Options of the catalog; those of clients have no such form.
+  // The package complains about options of the catalog. Options of clients have no such form.
   ["AI_InvalidArgumentError", 404],
   ["AI_InvalidPromptError", 400],
   ["AI_UnsupportedFunctionalityError", 400]
@@ -72,7 +72,7 @@ const describeError = (error: unknown): unknown => {
   if (Predicate.hasProperty(unread, "error") || Predicate.hasProperty(unread, "message")) return unread
   const body = fieldOf(error, "responseBody")
   const status = fieldOf(error, "statusCode")
-  // The body of a success is an answer.
+  // The body of a success is an answer, and no error.
   const isRefusal = typeof status === "number" && status >= 300
   if (isRefusal && Predicate.isString(body) && body !== "")
     return { code: name, message: body, status_code: status }
@@ -90,7 +90,7 @@ const headersOf = (headers: unknown): Readonly<Record<string, string>> =>
     ? Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]))
     : {}
 
-/** Causes of an error that are looked through. */
+/** The most nested causes of an error that are searched. */
 const causesMax = 5
 
 /** Connection error codes of the system, of TLS and of undici. Codes of files and of packages don't match. */
@@ -102,7 +102,7 @@ const connectionCode = new RegExp(
   ].join("|")
 )
 
-/** The error of the connection that an error has for its cause; null where it has another. */
+/** The connection error among the causes of an error; null if there is none. */
 const connectionError = (error: unknown, levels: number): Error | null => {
   if (!(error instanceof Error) || levels === 0) return null
   const code = fieldOf(error, "code")

@@ -3,10 +3,10 @@ import type { FileProblem } from "../settings/JsonFile.ts"
 import { absenceOf, secretVariable, VariableName } from "../settings/Setting.ts"
 import type { Fields } from "./Protocol.ts"
 
-/** Objects and lists lie at most so deep in the options. */
+/** The deepest nesting of objects and lists in the options. */
 const levelsMax = 8
 
-/** Names of options that hold a secret. The key of a prompt cache is none. */
+/** Names of options that hold a secret. The key of a prompt cache is no secret. */
 const secretName = /(?<!cache_?)key|token|secret|passw|passphrase|authorization|credential|bearer|cookie/i
 
 const isReference = Schema.is(Schema.Struct({ variable: VariableName }))

@@ -47,9 +47,9 @@ export const sdkFields = {
   packageFolder: Schema.optionalKey(Schema.NonEmptyString),
   /** Given to the function of the package that creates a provider. */
   options: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown)),
-  /** Sent with every request. */
+  /** Provider options that are sent with every request. */
   providerOptions: Schema.optionalKey(ProviderOptionsField),
-  /** Sent with requests of an effort. */
+  /** Provider options that are sent with requests for an effort. */
   efforts: Schema.optionalKey(
     Schema.Struct({
       none: Schema.optionalKey(ProviderOptionsField),
@@ -71,7 +71,7 @@ interface Given {
   readonly entry: SdkEntry
   readonly baseUrl: string | undefined
   readonly key: Redacted.Redacted | null
-  /** Any model of the provider, by which the version of the interface is found. */
+  /** Any model of the provider, which shows the version of the interface. */
   readonly modelId: string
   readonly file: string
   /** The path of the entry in the file. */

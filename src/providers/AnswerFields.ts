@@ -11,7 +11,9 @@ import { isReasoningModel } from "./OpenAiModels.ts"
 import { promptCacheKey } from "./PromptCacheKey.ts"
 import { customNames, encodeChoice } from "./ResponsesCalls.ts"
 
-/** The fields that say how a model is to answer, in each protocol. Absent options are left to the model. */
+/**
+ * The fields for the options of an answer, in each protocol. Options that are absent are left to the model.
+ */
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -23,7 +25,7 @@ const noOptions: AnswerOptions = {}
 
 const optionsOf = ({ options = noOptions }: ModelRequest): AnswerOptions => options
 
-/** Only where tools are offered: servers refuse a choice among none. */
+/** Servers refuse a tool choice without tools. */
 export const offersTools = (request: ModelRequest, dialect: Dialect): boolean =>
   offeredTools(request, dialect).length > 0
 
@@ -42,7 +44,7 @@ const openAiSchema = ({
 const formatIn = (request: ModelRequest, dialect: Dialect): AnswerFormat | undefined =>
   dialect.format ? optionsOf(request).format : undefined
 
-/** A penalty of 0 is none. */
+/** A penalty of 0 has no effect. */
 const penaltyIn = ({ frequencyPenalty = 0, presencePenalty = 0 }: AnswerOptions): string | null =>
   presencePenalty !== 0 ? "presence_penalty" : frequencyPenalty === 0 ? null : "frequency_penalty"
 

@@ -15,7 +15,7 @@ import { errorEventFault } from "./FaultCause.ts"
 import { OpenCalls } from "./OpenCalls.ts"
 import type { AnswerChunk, CallFragment, Decode, ThoughtBlock } from "./Protocol.ts"
 
-/** A longer event is malformed. */
+/** Characters of one event. A longer event is malformed. */
 export const eventCharactersMax = 1024 * 1024
 
 /** A JSON document in place of a stream is buffered whole. */
@@ -40,11 +40,11 @@ export class AnswerReader {
    * `over`: the finish is among the parts.
    */
   state: "reading" | "uncounted" | "over" | "failed" = "reading"
-  /** Set once `failed`. */
+  /** The fault; set once `state` is `failed`. */
   fault: Fault | null = null
   /** The number of chunks that showed progress of the model. Comments of the stream show none. */
   progress = 0
-  /** Known as soon as the model ends the answer; the usage may still follow. */
+  /** The finish reason; set when the model ends the answer. The usage may still follow. */
   finish: FinishReason | null = null
   private parts: Array<ModelPart> = []
   private packed: Array<Buffer> = []
@@ -89,7 +89,7 @@ export class AnswerReader {
     return Buffer.concat(this.packed).toString("utf8") + this.unpacked
   }
 
-  /** null where the server sent no usage. */
+  /** The usage; null if the server sent none. */
   get counted(): ModelUsage | null {
     return this.usage
   }
@@ -272,7 +272,7 @@ export class AnswerReader {
     if (this.highSurrogate !== "") this.parts.push({ type: "text", text: "\ufffd" })
     this.highSurrogate = ""
     this.releaseLate()
-    // Some servers say "stop" after a tool call, or the other way round.
+    // Some servers send "stop" after a tool call, or "tool_calls" without one.
     const calling = reason === "stop" || reason === "tool_calls"
     this.finish = calling ? (this.calls.count > 0 ? "tool_calls" : "stop") : reason
     const calls = this.calls.take()

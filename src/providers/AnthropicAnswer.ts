@@ -32,7 +32,7 @@ interface Blocks {
 export const makeDecodeAnthropic = (): Decode => {
   /** The counts so far: those of the input come first, and those of the output are final at the end. */
   let counts: Fields = {}
-  /** The model has written text. */
+  /** True once the model has written text. */
   let hasText = false
   const blocks: Blocks = { calls: new Set(), thoughts: new Map() }
 
@@ -146,7 +146,7 @@ const decodeStop = (event: Fields, { thoughts }: Blocks): AnswerChunk => {
 const textIn = (thought: Fields): string =>
   typeof thought["thinking"] === "string" ? thought["thinking"] : ""
 
-/** A thinking block that is complete. It goes back as it came; one that holds nothing doesn't. */
+/** A complete thinking block, which goes back unchanged. An empty block doesn't go back. */
 const thoughtOf = (block: Fields): ThoughtBlock => {
   const text = textIn(block)
   const isEmpty = block["type"] === "thinking" && text === "" && !block["signature"]

@@ -95,7 +95,7 @@ const decodeThought = Schema.decodeUnknownOption(
   )
 )
 
-/** Sent first where turns were dropped: the first message must be the user's. */
+/** The first message if turns were dropped, because the first message must be the user's. */
 export const droppedTurns = "[The beginning of the conversation is left out.]"
 
 /** Roles must alternate: all tool results of an answer, and a user message that follows, are one message. */
@@ -186,7 +186,7 @@ const decodeArguments = Schema.decodeUnknownOption(
 /** An id of another provider may have characters that Anthropic rejects. */
 const callId = (id: string): string => id.replaceAll(/[^a-zA-Z0-9_-]/g, "_")
 
-/** Models that enforce schemas enforce those of tools, too. */
+/** Models that enforce schemas of answers also enforce those of tools. */
 const encodeTool = (tool: ToolSpec, { format }: Dialect): Block => ({
   name: tool.name,
   description: tool.description,

@@ -36,12 +36,13 @@ const makeDecodeParts = (beginsThinking: boolean, logprobs: TokenLogprobs | null
     const chunk = decodeChatChunk(data, thoughts, logprobs)
     if (chunk.type !== "delta" || (isText && chunk.thought === undefined)) return chunk
     const { finish, fragments, thought = "" } = chunk
-    // The server reads the reasoning itself.
+    // The server separates the reasoning itself.
     if (thought !== "") tags.noteThought()
     const wasThinking = tags.isThinking
     const split = tags.split(chunk.text)
     if (split.thought !== "") thoughts.tagged()
-    // Calls and refusals follow the reasoning. A "stop" behind them doesn't show if the answer is all text.
+    // Calls and refusals follow the reasoning, so the finish reason "stop" behind them doesn't count as the
+    // end of a text.
     const isBehind = fragments.length > 0 || chunk.refusal !== undefined
     const rest = finish === null && !isBehind ? noRest : tags.end(finish === "stop" && !isBehind)
     const text = split.text + rest.text
@@ -81,7 +82,7 @@ const contentLogprobs = (given: unknown): unknown => (Predicate.isObject(given) 
 
 const decodeUsage = (usage: unknown): ModelUsage | null => decodeOpenAiUsage(usage, "prompt", "completion")
 
-/** Groq's usage of a stream, which its last chunk has in a field of Groq's own. */
+/** Groq's usage of a stream, which is in a field of its own in the last chunk. */
 const groqUsage = (own: unknown): unknown => (Predicate.isObject(own) ? own["usage"] : null)
 
 /** Finish reasons by which a server says that it failed. */
@@ -98,7 +99,7 @@ const decodeChoice = (choice: unknown, usage: ModelUsage | null, thoughts: ChatT
   if (failures.has(choice["finish_reason"])) return decodeFailure(choice)
   const finish = decodeFinish(choice["finish_reason"])
   if (finish === undefined) return malformed("finish_reason is no text")
-  // A whole answer says `message` where a stream says `delta`.
+  // A whole answer has `message` in place of a stream's `delta`.
   const delta = choice["delta"] ?? choice["message"] ?? noFields
   if (!Predicate.isObject(delta)) return malformed("a delta is no object")
   const content = delta["content"]

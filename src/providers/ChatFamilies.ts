@@ -19,9 +19,9 @@ type FamilyDialect = Pick<
 >
 
 interface ChatFamily extends FamilyDialect {
-  /** The hosts that belong to it. */
+  /** The hosts that belong to the family; null if none does. */
   readonly hosts: RegExp | null
-  /** The paths of the addresses where `lastMessage` holds; absent: all. Elsewhere it is `sent`. */
+  /** The paths of addresses to which `lastMessage` applies; absent: all. At other addresses it is `sent`. */
   readonly prefixPaths?: RegExp
 }
 
@@ -56,7 +56,7 @@ export const chatFamilyNames = [
 export type ChatFamilyName = (typeof chatFamilyNames)[number]
 
 const families: Readonly<Record<ChatFamilyName, ChatFamily>> = {
-  // Models that think refuse the older name.
+  // Models with reasoning refuse the older name.
   openai: {
     ...usual,
     customTools: true,
@@ -64,7 +64,7 @@ const families: Readonly<Record<ChatFamilyName, ChatFamily>> = {
     tokenParameter: "max_completion_tokens",
     hosts: /(^|\.)openai\.(com|azure\.com)$/
   },
-  // Every message of the model has the field, where it isn't empty, and where it is.
+  // Every message of the model must have the field, even an empty one.
   deepseek: {
     ...usual,
     reasoning: "always",

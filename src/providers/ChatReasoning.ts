@@ -35,7 +35,7 @@ const texts = (parts: unknown): string => {
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "")
 
-/** The text of the chunks of a content that are thoughts. */
+/** The text of those chunks of a content that are thoughts. */
 const chunkTexts = (chunks: ReadonlyArray<unknown>): string =>
   chunks
     .map((chunk) =>
@@ -43,7 +43,7 @@ const chunkTexts = (chunks: ReadonlyArray<unknown>): string =>
     )
     .join("")
 
-/** Adds pieces of a list, of which one continues the last if it is of the same kind and place. */
+/** Adds pieces to a list. A piece of the same kind and place as the last one continues it. */
 const addPieces = (list: Array<Record<string, unknown>>, pieces: ReadonlyArray<unknown>): void => {
   for (const piece of pieces) {
     if (!Predicate.isObject(piece)) continue
@@ -68,7 +68,7 @@ const isContinued = (last: Fields, piece: Fields): boolean =>
   (last["index"] ?? 0) === (piece["index"] ?? 0) &&
   (last["signature"] == null || textOf(piece["text"]) + textOf(piece["thinking"]) === "")
 
-/** The text of details, where the server has no other. */
+/** The text of details, for servers that send no other text. */
 const detailTexts = (details: ReadonlyArray<unknown>): string =>
   details
     .map((detail) => (Predicate.isObject(detail) ? textOf(detail["text"]) + textOf(detail["summary"]) : ""))
@@ -113,7 +113,7 @@ export class ChatThoughts {
     return text
   }
 
-  /** Text between tags, which goes nowhere. */
+  /** Text between tags has no field in which it could go back. */
   tagged(): void {
     this.hasBegun = true
   }
@@ -167,7 +167,7 @@ export const reasoningFields = (
   return fields
 }
 
-/** The content of a message, where thoughts are chunks of it; null for servers that keep them apart. */
+/** The content of a message with its thoughts as chunks; null for servers that keep them apart. */
 export const contentWithThoughts = (message: AssistantMessage, dialect: Dialect) => {
   const { reasoning: manner } = dialect
   const thoughts = reasoningOf(message).filter((one) => returnedOf(one).field === "content")

@@ -172,7 +172,7 @@ const adaptEnd: Adapt = (dialect, complaint, request) =>
     ? { ...dialect, lastMessage: "followed" }
     : null
 
-/** Leaves out the service's own tools where the model supports none, or none of its kind. */
+/** Leaves out the service's own tools if the model supports no tools, or none of this kind. */
 const adaptTools: Adapt = (dialect, complaint, request) => {
   const kept = request.tools.filter(isClients)
   if (!dialect.ownTools || kept.length === request.tools.length) return null
@@ -185,7 +185,7 @@ const adaptTools: Adapt = (dialect, complaint, request) => {
 /** Options that a server may refuse although it accepts tools. */
 const aboutOptions = /parallel_tool_calls|tool_choice|\bforce[sd]? tool/i
 
-/** "This model has no tools", unlike a complaint about one of them, which is an error to report. */
+/** The refusal of all tools. A complaint about one of the tools is an error to report. */
 const refusesTools =
   /tool.*(not support|n't support|unsupported|requires)|(not support|n't support|unsupported).*tool|no endpoints found that support tool/is
 

@@ -1,4 +1,4 @@
-/** The words by which servers name the causes of errors. */
+/** Words in which servers describe the causes of errors. */
 
 const anyOf = (...patterns: ReadonlyArray<string>): RegExp => new RegExp(patterns.join("|"), "i")
 

@@ -33,7 +33,7 @@ interface Refusal {
 
 export interface ExchangeOptions {
   readonly timeouts: { readonly firstTokenSeconds: () => number; readonly idleSeconds: number }
-  /** The last parts, where the server left out the usage. */
+  /** Counts the usage that the server left out, and returns the last parts. */
   readonly count: () => Effect.Effect<Parts>
   /** Handles a fault after the first output. */
   readonly giveUp: (fault: Fault) => Effect.Effect<never, ModelFailure>
@@ -186,7 +186,7 @@ export class Exchange implements Undici.Dispatcher.DispatchHandler {
     this.abort()
   }
 
-  /** The answer is complete but for the usage. */
+  /** The answer is complete except for the usage. */
   private settle(): void {
     this.reader.abandon()
     this.flushSoon()

@@ -17,7 +17,7 @@ interface FaultDetails {
   readonly parameter?: string
 }
 
-/** The values of the headers that ask for a wait, or of the fields in place of them. */
+/** The values of the headers, or of fields of the error, that ask for a wait. */
 export interface RetryAfter {
   readonly seconds: string | undefined
   readonly milliseconds: string | undefined
@@ -32,7 +32,7 @@ export class ConnectionStale extends Data.TaggedError("ConnectionStale")<FaultDe
 /** The connection closed during the answer. */
 export class ConnectionLost extends Data.TaggedError("ConnectionLost")<FaultDetails> {}
 export class KeyRejected extends Data.TaggedError("KeyRejected")<FaultDetails> {}
-/** No request should meet this: a wrong address or model. */
+/** An error for every request, such as a wrong address or model. */
 export class Misconfigured extends Data.TaggedError("Misconfigured")<FaultDetails> {}
 /** The account of the key has no credit or no quota left. */
 export class AccountExhausted extends Data.TaggedError("AccountExhausted")<FaultDetails> {}
@@ -85,7 +85,7 @@ export type Fault =
 /** The cause of a fault. After `limit`, which passes by itself, and `model`, the server counts as healthy. */
 type CauseOfFault = "server" | "settings" | "limit" | "request" | "model"
 
-/** The reason that other rooms are given, and the cause. */
+/** The reason for other rooms, and the cause. */
 const kinds: { readonly [Tag in Fault["_tag"]]: readonly [ModelFailureReason, CauseOfFault] } = {
   PermitTimeout: ["refused", "server"],
   CircuitOpen: ["refused", "server"],
@@ -168,7 +168,7 @@ export const textOf = ({ detail, serverMessage }: FaultDetails): string =>
 
 const detailCharactersMax = 200
 
-/** A longer wait than this is no hint any more. */
+/** Longer waits than this are ignored as hints. */
 const retryAfterSecondsMax = 86_400
 
 /** The failure as other rooms know it. Clients may read the server's own words only about their parameter. */
@@ -212,13 +212,13 @@ const isOverloaded = (fault: Fault): boolean =>
 const contextTokensOf = (fault: Fault): number | undefined =>
   fault._tag === "ContextExceeded" ? (fault.contextTokens ?? contextTokensIn(textOf(fault))) : undefined
 
-/** The seconds that a server asked clients to wait (Retry-After); undefined where it named none. */
+/** The seconds that a server asked clients to wait (Retry-After); undefined if it named none. */
 export const askedWait = (fault: Fault, nowMillis: number): number | undefined =>
   fault.retryAfter === undefined ? undefined : parseRetryAfter(fault.retryAfter, nowMillis)
 
 const bounded = (text: string): string => text.replaceAll(/\s+/g, " ").trim().slice(0, detailCharactersMax)
 
-/** Seconds, or an HTTP date; undefined where it is neither. */
+/** Seconds, or an HTTP date; undefined if the header is neither. */
 const parseRetryAfter = (header: RetryAfter, nowMillis: number): number | undefined => {
   const milliseconds = Number(header.milliseconds ?? Number.NaN)
   const seconds = Number(header.seconds ?? Number.NaN)

@@ -94,7 +94,7 @@ const kindOf = (status: number, { label, message }: ServerError) => {
   if (status < 400 || misconfiguredStatuses.has(status)) return Misconfigured
   if (requestTooLarge.test(text)) return ContextExceeded
   if (status === 429) return overload.test(unquoted) ? ServerFailed : RateLimited
-  // Some servers fail on what they should refuse.
+  // Some servers answer with a server error when they should refuse the request.
   if (contextLength.test(text)) return ContextExceeded
   if (status >= 500 || temporaryStatuses.has(status)) return failureKind(label, unquoted)
   if (keyRefusal.test(unquoted)) return refusedField.test(label) ? RequestRejected : KeyRejected

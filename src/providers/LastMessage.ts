@@ -12,7 +12,7 @@ export const endsWithUser = (messages: ReadonlyArray<ModelMessage>): boolean => 
 /** The user message that is added where a server demands that messages end with the user. */
 export const goOn = "Continue."
 
-/** The messages with the user at their end. */
+/** The messages, with a user message at their end. */
 export const followedByUser = (messages: ReadonlyArray<ModelMessage>): ReadonlyArray<ModelMessage> =>
   endsWithUser(messages) ? messages : [...messages, { role: "user", text: goOn }]
 

@@ -1,7 +1,9 @@
 import { learnableParts, type LearnedPart } from "../domain/Model.ts"
 import type { Dialect } from "./Dialect.ts"
 
-/** So long a model is asked without a part that its server refused; then it is asked in full again. */
+/**
+ * Seconds for which a model is asked without a part that its server refused. Then it is asked in full again.
+ */
 export const learnedSeconds = 600
 
 /** The parts of a dialect that the service adds by itself. Parts that clients send are never learned. */

@@ -12,7 +12,7 @@ export interface ModelExtras {
    * suggests.
    */
   readonly opensThinking: boolean | null
-  /** Sent beside those of the server, or in place of them. */
+  /** Headers that are sent beside those of the server, or in place of them. */
   readonly headers: Readonly<Record<string, Redacted.Redacted>>
   /** Further fields of each request, as the JSON of an object; null for none. */
   readonly body: string | null

@@ -1,7 +1,7 @@
 import type { ModelHealth } from "../domain/Model.ts"
 import { LearnedParts } from "./LearnedParts.ts"
 
-/** After this time an outcome counts for half. */
+/** Seconds after which an outcome counts for half. */
 const failureHalfLifeSeconds = 60
 
 /** The half-life of the time to the first output, which changes less than failures. */
@@ -67,7 +67,7 @@ export class ModelRecord {
     this.limitedUntil = Math.max(this.limitedUntil, now + Math.min(seconds, limitedSecondsMax))
   }
 
-  /** A request waits for its first output, until `settled`. */
+  /** Records that a request waits for its first output, until `settled`. */
   asked(): void {
     this.awaited++
   }

@@ -29,9 +29,9 @@ export interface ModelServer {
   readonly protocol: Protocol
   readonly baseUrl: URL
   readonly key: Redacted.Redacted | null
-  /** Sent with every request, beside those of the protocol. */
+  /** Headers that are sent with every request, beside those of the protocol. */
   readonly headers: Readonly<Record<string, Redacted.Redacted>>
-  /** null: as its family has it. */
+  /** The name of the bound on the answer; null: as its family has it. */
   readonly tokenParameter: TokenParameter | null
   /** The family that the operator names; null: as the host implies. */
   readonly family: ChatFamilyName | null
@@ -40,7 +40,7 @@ export interface ModelServer {
    * them.
    */
   readonly encryptedReasoning: boolean | null
-  /** Requests at once; null: as the setting says. */
+  /** The most concurrent requests; null: as the setting says. */
   readonly concurrentMax: number | null
   /** Settings of single models in the catalog, by their ids. */
   readonly models: ReadonlyMap<string, ModelExtras>
@@ -51,7 +51,7 @@ export interface ModelServer {
 const extrasOf = ({ models }: ModelServer, modelId?: string): ModelExtras | undefined =>
   modelId === undefined ? undefined : models.get(modelId)
 
-/** The address for a request about a model, or about none. */
+/** The address for a request about a model, or about no model. */
 export const endpointOf = (server: ModelServer, path: string, modelId?: string): Endpoint => ({
   origin: server.baseUrl.origin,
   path: server.baseUrl.pathname.replace(/\/+$/, "") + path + server.baseUrl.search,
@@ -93,7 +93,7 @@ export const secretsOf = ({ headers, key, models, sdk }: ModelServer): ReadonlyA
   ...(sdk?.secrets ?? [])
 ]
 
-/** The fields that a model's requests have besides, as the JSON of an object; null for none. */
+/** Further fields of a model's requests, as the JSON of an object; null if there are none. */
 export const bodyOf = (server: ModelServer, { id }: ModelSpec): string | null =>
   extrasOf(server, id)?.body ?? null
 
@@ -123,7 +123,7 @@ export const firstDialect = (server: ModelServer, model: ModelSpec): Dialect => 
   lastMessage: lastMessageAt(familyOf(server, model), server.baseUrl),
   ...(server.tokenParameter === null ? {} : { tokenParameter: server.tokenParameter }),
   ownTools: model.tools,
-  // Only of some of Anthropic's models.
+  // Only some of Anthropic's models have the field.
   format: server.protocol !== anthropicMessages || model.structuredOutput === true,
   verbosity: true,
   hintedEffort: true,
@@ -135,6 +135,6 @@ export const firstDialect = (server: ModelServer, model: ModelSpec): Dialect => 
   reasoningSummary: asksReasoning(server, model)
 })
 
-/** Headers that the protocol itself sets, and whose values are not to be replaced. */
+/** Headers that the protocol itself sets, and whose values must not be replaced. */
 export const protocolHeaders = (protocol: Protocol, baseUrl: URL, hasKey: boolean): ReadonlyArray<string> =>
   Object.keys(protocol.headers(hasKey ? "" : null, baseUrl))

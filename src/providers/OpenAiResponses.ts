@@ -32,7 +32,7 @@ import { decodeError, untypedError } from "./ServerError.ts"
 import { decodeOpenAiUsage } from "./TokenCounts.ts"
 import { TokenLogprobs } from "./TokenLogprobs.ts"
 
-/** OpenAI rejects a smaller bound. What exceeds the true bound is cut off afterwards. */
+/** The least bound that OpenAI accepts. Text beyond the true bound is cut off afterwards. */
 const outputTokensMin = 16
 
 /** The request body of a Responses call, as JSON. */
@@ -146,7 +146,7 @@ const refusesCustom = /\bcustom\b.*\btools?\b|\btools?\b.*\bcustom\b|\bgrammar\b
 
 /** Leaves out the reasoning fields that the service adds, one after the other. A client's effort stays. */
 const adaptResponses: Adapt = (dialect, complaint, request) => {
-  // The complaint may be about `include`, which has what is encrypted as well.
+  // The complaint may be about `include`, which also asks for the encrypted reasoning.
   const bare = withoutLogprobs(dialect, complaint, request)
   if (bare !== null) return bare
   if (dialect.thoughts && refusesEarlier.test(complaint)) {

@@ -3,7 +3,7 @@ import { joinPiece } from "../domain/storable.ts"
 import { type CallFragment, parseJson } from "./Protocol.ts"
 
 const toolCallsMax = 128
-/** Looks at whether the arguments of a call are complete, before its answer ends. */
+/** The most checks of whether the arguments of a call are complete, before its answer ends. */
 const checksMax = 4
 const toolArgumentsCharactersMax = 1024 * 1024
 
@@ -13,9 +13,9 @@ interface OpenCall {
   name: string
   arguments: string
   data: string
-  /** The first character of the arguments that isn't blank. */
+  /** The first character of the arguments that isn't white space. */
   first: string
-  /** The end of the arguments, which wasn't handed over yet. */
+  /** The end of the arguments that was not handed over yet. */
   rest: string
   isBegun: boolean
   isText: boolean

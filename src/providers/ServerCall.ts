@@ -270,8 +270,8 @@ const timeoutsOf = ({ gate, model, options, upstream }: Call, now: number): Exch
  * The endpoint, with the trace that the request belongs to. Source: W3C Trace Context, traceparent header.
  */
 const tracedEndpoint = ({ endpoint }: Call): Effect.Effect<Endpoint> =>
-  // Without a span, `Effect.currentParentSpan` would create an error, which costs a tenth of the processor time
-  // of a short call.
+  // Without a span, `Effect.currentParentSpan` would create an error, which costs a tenth of the processor
+  // time of a short call.
   Effect.map(Effect.serviceOption(Tracer.ParentSpan), (span) => {
     if (Option.isNone(span) || !span.value.sampled) return endpoint
     const traceparent = `00-${span.value.traceId}-${span.value.spanId}-01`

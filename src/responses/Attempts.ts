@@ -63,7 +63,10 @@ const thatCall = (
       )
 }
 
-/** The candidates whose servers can be asked to answer so. */
+/**
+ * The candidates whose servers have a field for each option. Fails with the unsupported option if there are
+ * none.
+ */
 const supportingOptions = (
   candidates: Arr.NonEmptyReadonlyArray<Candidate>,
   options: AnswerOptions
@@ -81,7 +84,7 @@ const supportingOptions = (
   )
 }
 
-/** The candidates that have room for a prompt with passages in it. */
+/** The candidates whose windows have room for a prompt with passages. */
 const withRoom = (candidates: Arr.NonEmptyReadonlyArray<Candidate>, promptTokens: number) => {
   const fitting = candidates.flatMap((candidate): ReadonlyArray<Candidate> => {
     const room = candidate.model.contextWindow - promptTokens
@@ -138,7 +141,7 @@ interface PreparedAttempts {
   readonly history: ReadonlyArray<StoredTurn>
   /** The files of the turn, as far as their texts were read. */
   readonly files: PromptFiles
-  /** The images that the items of the turn name. */
+  /** The images that the items of the turn refer to. */
   readonly images: PromptImages
   /** The items of the turn as the prompts show them. */
   readonly items: ReadonlyArray<InputItem>
@@ -191,11 +194,11 @@ export class Attempts extends Context.Service<
         Effect.catchTag(
           router.route(need, ({ id }) => model(id)),
           "ModelForbidden",
-          // The license is the reason if it allows none of the models that fit.
+          // The license is named as the reason if it permits none of the matching models.
           ({ models }) => Effect.fail(noModel(models.some(licensedModel)))
         )
 
-      /** The largest window of the models that may answer; without any, the router says why. */
+      /** The largest window of the models that may answer. If there are none, the router gives the reason. */
       const largestWindow = Effect.fnUntraced(function* ({ model }: Permissions) {
         const permitted = (yield* router.models).filter(({ id }) => model(id))
         const windows = permitted.map(({ contextWindow }) => contextWindow)
@@ -209,7 +212,7 @@ export class Attempts extends Context.Service<
         const images = yield* findImages(conversations, userId, items, request.images)
         const bareParts = { ...request.parts, items, images, history: [], knowledge: null }
         const parts = { ...bareParts, files: unreadFiles(request.files) }
-        // Before anything is counted whole.
+        // Refuses long texts before they are counted in full.
         const problem = longInput(parts, windowMax)
         if (problem !== null) return yield* problem
         const bare = makeAssembly(parts)
@@ -230,7 +233,7 @@ export class Attempts extends Context.Service<
         const unread = search === null ? parts : { ...parts, knowledge: messageOf(search) }
         const least = search === null ? bare : makeAssembly(unread)
         const candidates = search === null ? routed : yield* withRoom(routed, least.leastTokens)
-        // Texts are read once it is known how much of them any of the models has room for.
+        // Texts are read once it is known how much of them fits into the window of any model.
         const files = yield* attachedFiles.read(userId, request.files, most(candidates, least.fileTokensMax))
         const read = { ...unread, files }
         // An unchanged prompt is not counted again.
@@ -281,7 +284,7 @@ const most = (
   room: (model: PromptModel, answerTokens: number) => number
 ): number => Math.max(...candidates.map(({ maxOutputTokens, model }) => room(model, maxOutputTokens)))
 
-/** Makes one prompt after the other, so that streams get on between them. */
+/** Makes one prompt after the other, so that streams continue in between. */
 const attemptsOf = Effect.fnUntraced(function* (
   candidates: Arr.NonEmptyReadonlyArray<Candidate>,
   userId: UserId,
@@ -347,7 +350,7 @@ const attemptOf = (
   contextWindow = candidate.model.contextWindow
 ): Attempt => {
   const { model } = candidate
-  // The estimate may be a little over; a model refuses a bound below 1.
+  // The estimate may be slightly too high, and a model refuses a bound below 1.
   const maxOutputTokens = Math.max(1, Math.min(candidate.maxOutputTokens, contextWindow - promptTokens))
   return {
     model,

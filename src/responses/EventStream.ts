@@ -39,7 +39,7 @@ export const eventsOf = ({
   /** Stores the whole turn. */
   readonly store: (response: ResponseObject) => Effect.Effect<void, TurnLeaseLost | DatabaseUnavailable>
   readonly meter: Meter
-  /** Run once, at the first output. */
+  /** An effect that runs once, at the first output. */
   readonly onOutput: Effect.Effect<void>
   readonly nextItemId: () => ItemId
 }): Stream.Stream<EventBody, GenerationFailure> => {

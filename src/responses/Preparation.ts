@@ -68,13 +68,13 @@ const demandContent = (
 /** The fields of a request that ask for a search of files. */
 type Asking = Pick<ResponseRequest, "project_id">
 
-/** The field by which a request asks for a search of files; null where it asks for none. */
+/** The field by which a request asks for a search of files; null if it asks for none. */
 const searchParam = ({ project_id }: Asking, { fileSearch }: Demands): string | null =>
   fileSearch?.projects[0]?.param ?? (project_id == null ? null : "project_id")
 
-/** The proofs that the user may read the projects that a request searches. */
+/** Proofs that the user may read the projects that a request searches. */
 const makeSearchedProjects = Effect.map(Policy, (policy) => {
-  /** A client of vector stores has no other word for those that it can't read. */
+  /** Clients of vector stores get the same error for a missing project and for one that they can't read. */
   const readable = (userId: UserId, id: ProjectId, param: string) =>
     policy
       .project(userId, id, param)
@@ -190,7 +190,7 @@ const paramsOf = (request: ResponseRequest, { files }: IncomingInput, demands: D
 const paramOfFile = (given: ReadonlyArray<GivenItem>): string | undefined =>
   given.find(({ item, reference }) => reference !== null && filesOf([item]).length > 0)?.reference?.param
 
-/** Notes for the log which conversation is answered. The result is to be run at the first output. */
+/** Adds the answered conversation to the log. Run the result at the first output. */
 const answering = (conversationId: ConversationId) =>
   Effect.map(CurrentAccess, (access) => {
     if (access === null) return Effect.void
@@ -212,7 +212,7 @@ const instructionsFor = (
 ) => {
   const instructions = instructionsOf(request)
   const isNew = turn.turnCount === 0
-  // spec: ResponseRequestRequest, rules 2 and 3
+  // spec: CreateResponseRequest, rules 2 and 3
   const kept = turn.systemMessage ?? (isNew ? keptInstructions(request, demands) : null)
   const systemMessage = instructions ?? kept
   return {

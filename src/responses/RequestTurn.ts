@@ -108,7 +108,7 @@ export class RequestTurn extends Context.Service<
 
       /** Needs no lease, because nothing is stored. */
       const unstored = Effect.fnUntraced(function* (userId: UserId, id: ConversationId | null) {
-        // spec: an id is returned on every response; this one names nothing.
+        // spec: every response has a conversation id; this one refers to no stored conversation.
         const turn: ConversationState =
           id === null
             ? {
@@ -160,7 +160,7 @@ export class RequestTurn extends Context.Service<
         } satisfies OpenedTurn
       })
 
-      /** Goes on after one response, which need not be the last of its conversation. */
+      /** Continues from a response that need not be the last of its conversation. */
       const openAfter = Effect.fnUntraced(function* (
         userId: UserId,
         responseId: ResponseId,

@@ -119,7 +119,8 @@ export class Responses extends Context.Service<
             nextItemId
           }
           const generation = yield* generate({ ...account, ...rounds, lost: opened.lost, beginSeconds })
-          // The conversation's row was being written meanwhile; the client sees nothing before it is stored.
+          // The conversation's row was written in the meantime. The client gets no output before the row is
+          // stored.
           yield* opened.stored
 
           const model = generation.model.id

@@ -90,11 +90,12 @@ export class FairPermits {
             held.shared -= ofShared
             queue.held -= ofShared
             totals.held -= ofShared
-            // The shared ones first, so that the key's next request lines up behind those of other keys.
+            // The shared permits are released first, so that the key's next request queues behind those of
+            // other keys.
             return Effect.andThen(shared.release(ofShared), Effect.asVoid(queue.permits.release(ofKey)))
           })
 
-        // The taken permits are noted in the same step, so that no interruption loses them.
+        // The taken permits are recorded in the same step, so that no interruption loses them.
         const take = Effect.andThen(
           Effect.map(queue.permits.take(key, amount), () => void (held.ofKey = amount)),
           Effect.map(shared.take(key, amount), () => {
@@ -121,7 +122,7 @@ export class FairPermits {
           reduce(0),
           Effect.sync(() => this.leave(key, queue))
         )
-        // A time limit costs a fiber, which is several times as much as to take permits that are free.
+        // A timeout costs a fiber, which is several times the cost of taking free permits.
         return Effect.andThen(Scope.addFinalizer(scope, leave), isFree ? take : wait)
       })
     )

@@ -1,6 +1,6 @@
 import { Clock, Context, Effect } from "effect"
 
-/** The one that every context without another has. */
+/** The real clock, which any context without a clock has. */
 const realClock = Context.get(Context.empty(), Clock.Clock)
 
 /**

@@ -14,7 +14,7 @@ const restFactor = 2
 const restMillisMax = 250
 /** A user is active for this many milliseconds after an operation. */
 const activeMillis = 250
-/** Users whose time is remembered before those who wait for nothing are forgotten. */
+/** Users whose time is remembered. Beyond that, users without waiting tasks are forgotten. */
 const usersMax = 1_000
 
 /** The source of time and of turns. Tests have their own. */
@@ -220,15 +220,15 @@ const everybody = Context.empty().pipe(
   Context.add(WorksFor, null)
 )
 
-/** Runs an effect for all users, also where the request of one user began it. */
+/** Runs an effect on behalf of no single user, even if the request of one user began it. */
 export const forEverybody = Effect.provideContext(everybody)
 
-/** Entries of a list that are worked on in one operation. */
+/** Entries of a list that one operation handles. */
 const entriesPerOperation = 50
 
 /**
- * An operation that does nothing, before which the fiber of a long computation can give way. `Effect.void` is
- * none: it is a value.
+ * An operation that does nothing, before which the fiber of a long computation can yield. `Effect.void`
+ * doesn't work, because it is a value and no operation.
  */
 export const mayGiveWay: Effect.Effect<void> = Effect.sync(() => undefined)
 

@@ -30,7 +30,10 @@ const partsOf = (error: object): ReadonlyArray<string> => [
   ...textOf(error, "code")
 ]
 
-/** The causes of an error of SQL may quote values. A name with several addresses has one error for each. */
+/**
+ * Causes of an SQL error may quote values, and are skipped. A name with several addresses has one error for
+ * each.
+ */
 const nextOf = (error: object): unknown => {
   if (Predicate.isTagged(error, "SqlError")) return undefined
   if (Predicate.hasProperty(error, "cause") && error.cause !== undefined) return error.cause

@@ -1,4 +1,4 @@
-/** Longer names are not compared; no documented name is longer. */
+/** Characters of a name. Longer names are not compared, because no documented name is longer. */
 const nameCharactersMax = 40
 /** Edits between a misspelled name and the documented one. */
 const editsMax = 2

@@ -4,13 +4,13 @@ import { Broken, TooMuchWork, Unsupported } from "./Pattern.ts"
 import { type Grammar, type Misfit, recognize } from "./Recognizer.ts"
 import { readRegex } from "./RegexReader.ts"
 
-/** Longer ones aren't read. */
+/** Characters of a grammar. Longer grammars aren't read. */
 const grammarCharactersMax = 32_768
-/** Longer texts aren't checked. */
+/** Characters of a text. Longer texts aren't checked. */
 const textCharactersMax = 131_072
-/** Steps of one check: some take a millionth of a second, and none more than a few. */
+/** The most steps of one check. A step takes from a millionth of a second to a few. */
 const stepsMax = 1_000_000
-/** Grammars that stay read, because clients send the same ones with each request. */
+/** The number of grammars that stay parsed, because clients send the same grammar with each request. */
 const knownMax = 16
 
 type Reading =

@@ -31,7 +31,7 @@ const cpuSecondsMax = 600
 const bounds: ProcessBounds = {
   heapBytes: 128 * mebibyte,
   cpuSeconds: cpuSecondsMax,
-  // Requests wait for it.
+  // The priority is normal, because requests wait for the process.
   niceness: 0
 }
 /**
@@ -40,11 +40,11 @@ const bounds: ProcessBounds = {
  */
 const memoryBytesMax = 512 * mebibyte
 
-/** The program that has the schemas of clients. `self` is the module that it lies beside. */
+/** The program that checks the schemas of clients. `self` is a module in its folder. */
 export const schemaProgram = (self: string = import.meta.url): NodeProgram =>
   nodeProgram(self, "./child.ts", "./schemas.js")
 
-/** The program that has the schemas of clients. Tests take others. */
+/** The program that checks the schemas of clients. Tests replace it. */
 export const CurrentSchemaProgram = Context.Reference<NodeProgram>("parley/schemas/CurrentSchemaProgram", {
   defaultValue: () => schemaProgram()
 })
@@ -59,7 +59,7 @@ type JsonSchema = Readonly<Record<string, unknown>>
 export class JsonSchemas extends Context.Service<
   JsonSchemas,
   {
-    /** Fails if the format has a schema that can't be used. */
+    /** Fails if the format has an invalid schema. */
     readonly prepare: (
       userId: UserId,
       format: AnswerFormat | undefined
@@ -169,7 +169,7 @@ const startChecker = (program: NodeProgram): Checker => {
   })
   const gone = () => {
     Deferred.doneUnsafe(checker.ready, Effect.succeed(false))
-    // Any other end than that by a full heap has nothing to do with the task.
+    // Any end but that by a full heap is unrelated to the task.
     Deferred.doneUnsafe(checker.answered, isHeapFull() ? Effect.succeed(null) : Effect.fail(busy()))
     Deferred.doneUnsafe(checker.ended, Effect.void)
   }
@@ -256,9 +256,9 @@ const makeChecks = Effect.fnUntraced(function* (limits: SchemaLimits) {
     const turn = yield* permits.acquireWithin(userId, 1, Duration.seconds(limits.queue))
     if (Option.isNone(turn)) return yield* busy()
     return yield* ask({ schema, text, isGrammar }).pipe(
-      // The process may have ended before it had the task.
+      // The process may have ended before it received the task.
       Effect.retry({ times: 1 }),
-      // An abandoned task would answer the next one.
+      // The answer to an abandoned task would be taken for that of the next task.
       Effect.onInterrupt(() => end)
     )
   }, Effect.scoped)

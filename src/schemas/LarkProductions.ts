@@ -22,7 +22,7 @@ export const terminal = (label: string, pattern: Pattern): Terminal => ({
   label: label.length <= labelCharactersMax ? label : `${label.slice(0, labelCharactersMax).toWellFormed()}…`
 })
 
-/** A terminal's expression as a pattern. `path` are the names on the way to it. */
+/** The expression of a terminal as a pattern. `path`: the names that lead to it, to detect cycles. */
 export const patternOf = (
   expression: Expression,
   named: ReadonlyMap<string, Expression>,

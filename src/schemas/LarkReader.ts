@@ -13,7 +13,7 @@ import { readRegex, readTimes } from "./RegexReader.ts"
 
 const depthMax = 64
 
-/** The terminals that `%import common` knows. Source: Lark, grammars/common.lark. */
+/** The terminals in `%import common`. Source: Lark, grammars/common.lark. */
 const common = String.raw`
 DIGIT: "0".."9"
 HEXDIGIT: "a".."f" | "A".."F" | DIGIT

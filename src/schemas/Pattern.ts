@@ -33,7 +33,7 @@ export const spend = (work: Work, steps: number): void => {
 export const literal = (text: string): string =>
   Array.from(text, (one) => `\\u{${(one.codePointAt(0) ?? 0).toString(16)}}`).join("")
 
-/** `flags` are of the letters i and m. */
+/** `flags` consists of the letters i and m. */
 export const leaf = (source: string, flags: string): Pattern => {
   try {
     return { type: "leaf", regex: new RegExp(source, `yu${flags}`) }
@@ -42,7 +42,7 @@ export const leaf = (source: string, flags: string): Pattern => {
   }
 }
 
-/** Adds the ends of all runs of one character, which most repetitions are. */
+/** Adds the ends of all runs of one character. Most repetitions are of this kind. */
 const addRuns = (
   regex: RegExp,
   text: string,

@@ -30,7 +30,7 @@ export interface Misfit {
   readonly expected: ReadonlyArray<string>
 }
 
-/** A place in a production. That behind the next symbol is the next place. */
+/** A position in a production. The position behind the next symbol is the next place. */
 interface Place {
   readonly rule: string
   /** null at the end. */
@@ -51,7 +51,7 @@ const placesOf = ({ rules }: Grammar) => {
   return { places, firsts }
 }
 
-/** A production that was begun at `origin`, and is as far as the place. */
+/** A production that began at `origin` and has been matched up to the place. */
 interface Item {
   readonly place: number
   readonly origin: number
@@ -70,7 +70,7 @@ interface Column {
 
 const expectedMax = 8
 
-/** null for a text of the language. */
+/** Returns null if the text belongs to the language. */
 export const recognize = (grammar: Grammar, text: string, work: Work): Misfit | null => {
   const { ignored, start } = grammar
   const { firsts, places } = placesOf(grammar)
@@ -123,7 +123,7 @@ export const recognize = (grammar: Grammar, text: string, work: Work): Misfit | 
     if (column === undefined) continue
     last = column
     at = index
-    // Items are added while they are walked.
+    // The loop also visits items that are added during it.
     for (const item of column.items) {
       const place = places[item.place]
       if (place === undefined) continue
@@ -134,7 +134,7 @@ export const recognize = (grammar: Grammar, text: string, work: Work): Misfit | 
       } else if (typeof next === "string") wait(column, index, next, item)
       else for (const end of endsAt(column, index, next)) add(end, item.place + 1, item.origin)
     }
-    // Nothing comes back to it.
+    // No later item refers to this column.
     if (column.waiting === undefined) columns[index] = undefined
   }
   const expected = [...(last?.ends.keys() ?? [])].map(({ label }) => label)

@@ -50,7 +50,7 @@ const controls: ReadonlyMap<string, string> = new Map([
   ["a", "\u0007"],
   ["0", "\0"]
 ])
-/** Places, without the flag m where they have none. */
+/** Positions, without the flag m if they don't depend on it. */
 const places: ReadonlyMap<string, string> = new Map([
   [String.raw`\b`, String.raw`\b`],
   [String.raw`\B`, String.raw`\B`],
@@ -64,7 +64,7 @@ const escape =
 
 const isSet = (source: string): boolean => classEscapes.has(source) || /^\\[pP]/.test(source)
 
-/** An escape as a class of JavaScript has it. */
+/** An escape in the form of a class in JavaScript. */
 const escaped = (found: RegExpExecArray): string => {
   const [whole, ...codes] = found
   const code = codes.find((one) => one !== undefined)
@@ -85,7 +85,7 @@ const escaped = (found: RegExpExecArray): string => {
 
 const charClass = /\[(\^?)(\]?(?:\\[^]|[^\]\\])*)\]/uy
 
-/** A class, whose brackets and operators of other kinds aren't read. */
+/** A class. Nested brackets and operators of other dialects are not supported. */
 const readClass = (cursor: Cursor): string => {
   const found = take(cursor, charClass)
   if (found === null) throw new Broken("a class has no end")
@@ -164,7 +164,7 @@ const readSequence = (cursor: Cursor, depth: number): Pattern => {
     const item = readAtom(cursor, depth)
     const often = readTimes(cursor)
     items.push(often === null ? item : { type: "repeat", item, ...often })
-    // Lazy is as good, and possessive isn't the same.
+    // A lazy repetition matches the same language, but a possessive one doesn't.
     if (often !== null) take(cursor, /\?/y)
     if (often !== null && cursor.source[cursor.at] === "+") throw new Unsupported("possessive repetitions")
   }
@@ -179,7 +179,7 @@ const readChoice = (cursor: Cursor, depth: number): Pattern => {
   return only !== undefined && options.length === 1 ? only : { type: "choice", options }
 }
 
-/** The expression, with flags of the letters that stand behind a regular expression. */
+/** The expression, with the flags behind a regular expression. */
 export const readRegex = (source: string, flags: string): Pattern => {
   const [opening = "", own = ""] = /^\(\?([a-z]+)\)/.exec(source) ?? []
   const all = [...new Set(flags + own)].filter((flag) => flag !== "u").join("")

@@ -29,7 +29,7 @@ const withBound = (schema: Fields, inclusive: string, exclusive: string): Fields
   return { ...rest, [isExclusive ? exclusive : inclusive]: bound }
 }
 
-/** `nullable` of OpenAPI 3.0 beside a `type` is known to ajv, which takes it for an error elsewhere. */
+/** Ajv accepts `nullable` of OpenAPI 3.0 beside a `type`, and rejects it elsewhere. */
 const withNull = (schema: Fields): Fields => {
   const { nullable, ...rest } = schema
   if (typeof nullable !== "boolean" || "type" in rest) return schema
@@ -103,7 +103,7 @@ const constructors = { "2020-12": Ajv2020, "2019-09": Ajv2019, "draft-07": Ajv }
 const instanceOf = (draft: Draft, extra: Options = {}) => {
   const instance = new constructors[draft]({ ...options, ...extra })
   addFormats.default(instance)
-  // The `id` of draft-04 would be an error.
+  // Ajv would reject the `id` of draft-04.
   return instance.removeKeyword("id").addFormat("regex", isPattern)
 }
 

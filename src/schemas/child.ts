@@ -11,7 +11,7 @@ import { checkText, problemOf } from "./Validation.ts"
 removeGlobals()
 denyModules()
 
-/** Longer than the service waits: ends a task, and so the process, when the service that asked was killed. */
+/** The longest task, above the timeout of the service. It ends the process if the service was killed. */
 const taskMillisMax = 5_000
 
 const answerTo = ({ id, isGrammar, schema, text }: SchemaTask): SchemaAnswer => {

@@ -2,7 +2,7 @@ import { type Duration, Effect, Stream, Schema } from "effect"
 import { StorageFailed } from "../../domain/Errors.ts"
 import type { ByteRange } from "./Pieces.ts"
 
-/** A blob that was put. No two puts have the same key, also where their bytes are the same. */
+/** A stored blob. Each put has its own key, even for equal bytes. */
 export interface StoredBlob {
   readonly key: string
   readonly bytes: number
@@ -16,13 +16,13 @@ export interface StoreMark {
   readonly database: string | null
 }
 
-/** A blob in the trash, and since when, in milliseconds since 1970. */
+/** A blob in the trash, and the time of its addition in milliseconds since 1970. */
 interface TrashedBlob {
   readonly key: string
   readonly since: number
 }
 
-/** Bytes by key, of one kind of store. */
+/** Bytes by key, in one kind of store. */
 export interface Blobs {
   /** The store's kind and place, for the operator. It holds no secret. */
   readonly place: string
@@ -47,7 +47,7 @@ export interface Blobs {
   /** The store's list of blobs that are to be removed later. Their bytes stay in place until then. */
   readonly trash: {
     readonly add: (key: string) => Effect.Effect<void, StorageFailed>
-    /** Takes a key off the list. */
+    /** Removes a key from the list. */
     readonly take: (key: string) => Effect.Effect<void, StorageFailed>
     readonly list: Stream.Stream<TrashedBlob, StorageFailed>
   }
@@ -66,10 +66,10 @@ export interface Blobs {
 /** Ids are UUIDs of any version, because the id of a new bucket is computed. */
 const isId = Schema.is(Schema.String.check(Schema.isPattern(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)))
 
-/** The mark of a store that nothing was written to. */
+/** The mark of an unused store. */
 export const noMark: StoreMark = { store: null, database: null }
 
-/** The id of the store on the first line, that of its database on the second. */
+/** The text of a mark: the id of the store on the first line, that of its database on the second. */
 export const markText = ({
   database,
   store
@@ -95,7 +95,7 @@ export const parseMark = (text: string): Effect.Effect<StoreMark, StorageFailed>
 
 const probe = "Parley stores this to see whether the store works.\n"
 
-/** Stores some bytes, reads them back and removes them. What a failure leaves is found by the sweep. */
+/** Stores some bytes, reads them back and removes them. The sweep finds the remains of a failure. */
 export const roundTrip = (store: Pick<Blobs, "put" | "get" | "remove">): Effect.Effect<void, StorageFailed> =>
   Effect.gen(function* () {
     const { key } = yield* store.put(Stream.make(new TextEncoder().encode(probe)))

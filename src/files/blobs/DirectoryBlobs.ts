@@ -18,7 +18,7 @@ import { type Blobs, roundTrip, markText, parseMark } from "./Blobs.ts"
 import { makeDraftFiles } from "./DraftFile.ts"
 import { ofLength } from "./Pieces.ts"
 
-/** Modes that let only the owner in. */
+/** Modes for the owner only. */
 const directoryMode = 0o700
 const fileMode = 0o600
 /** Bytes that one read takes. */
@@ -36,7 +36,7 @@ const failing =
 
 const isMissing = (error: PlatformError.PlatformError): boolean => error.reason._tag === "NotFound"
 
-/** Gives nothing where another process has just removed the file. */
+/** None if another process has just removed the file. */
 const ifThere = <A, R>(effect: Effect.Effect<A, PlatformError.PlatformError, R>) =>
   Effect.map(effect, Option.some).pipe(Effect.catchIf(isMissing, () => Effect.succeed(Option.none<A>())))
 
@@ -51,7 +51,7 @@ const durableParts = Effect.gen(function* () {
   const sync = (file: string) =>
     Effect.scoped(Effect.flatMap(fs.open(file, { flag: "r" }), (handle) => handle.sync))
 
-  /** Makes a directory and those above it up to `root`, so that they outlive a crash. */
+  /** Creates a directory and its parents up to `root`, so that they survive a crash. */
   const ensure = (root: string, directory: string): Effect.Effect<void, PlatformError.PlatformError> =>
     Effect.gen(function* () {
       if (known.has(directory)) return
@@ -65,7 +65,7 @@ const durableParts = Effect.gen(function* () {
   return { sync, ensure }
 })
 
-/** Puts bytes into their place below `root`: a draft first, which then takes its name. */
+/** Stores bytes below `root`: first as a draft, which is then renamed. */
 const makeWriting = Effect.fnUntraced(function* (root: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -78,7 +78,7 @@ const makeWriting = Effect.fnUntraced(function* (root: string) {
       failing("start")
     )
 
-  /** Gives `file` the bytes of another put, if one has the same; false if none has. */
+  /** Links `file` to the equal bytes of another put; false if there are none. */
   const linkTwin = Effect.fnUntraced(function* (file: string, bytes: number) {
     const directory = path.dirname(file)
     const [sha256 = ""] = path.basename(file).split(".")
@@ -86,7 +86,7 @@ const makeWriting = Effect.fnUntraced(function* (root: string) {
     const twin = names.find((name) => name.startsWith(`${sha256}.`))
     if (twin === undefined) return false
     const found = path.join(directory, twin)
-    // A file that something else truncated is no twin.
+    // A file that another program truncated is no twin.
     if (Number((yield* fs.stat(found)).size) !== bytes) return false
     yield* fs.link(found, file)
     const now = DateTime.toDateUtc(yield* DateTime.now)
@@ -203,7 +203,7 @@ export const makeDirectoryBlobs = Effect.gen(function* () {
       failing("sweep")
     )
 
-  // An empty file for each key; its time is that of its addition.
+  // The trash: an empty file for each key, whose time is that of its addition.
   const trash: Blobs["trash"] = {
     add: (key) =>
       fileOf(key) === null
@@ -266,7 +266,7 @@ const makeDirectoryMark = Effect.fnUntraced(function* (root: string) {
   const create = Effect.gen(function* () {
     const text = `${yield* random.uuidV4()}\n`
     const draft = yield* draftOf(text)
-    // A link is made whole or not at all, and by one process only. Some file systems have none.
+    // A link is created completely or not at all, and by one process only. Some file systems have no links.
     yield* fs.link(draft, file).pipe(
       Effect.catchIf(
         (error) => !isTaken(error),

@@ -18,7 +18,7 @@ const failing = <A, R>(effect: Effect.Effect<A, PlatformError.PlatformError, R>)
  */
 export const makeDraftFiles = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
-  // One for all files: a flush keeps one of Node's four threads for files busy.
+  // All files share one permit, because a flush occupies one of Node's four threads for files.
   const flushes = Semaphore.makeUnsafe(1)
 
   /** Flushes the written bytes, unless a flush is running. The flush ends before the file is closed. */

@@ -92,7 +92,7 @@ export const writeInPieces = <E, R, E2, R2>(
     )
   })
 
-/** Fails at the end if the store gave other than `length` bytes: some were lost there. */
+/** Fails at the end if the store returned other than `length` bytes, because some were lost there. */
 export const ofLength =
   (length: number) =>
   (bytes: Stream.Stream<Uint8Array, StorageFailed>): Stream.Stream<Uint8Array, StorageFailed> =>
@@ -115,7 +115,7 @@ export const ofLength =
       return Stream.concat(counted, check)
     })
 
-/** Length and SHA-256 of bytes that pass by in pieces. */
+/** Length and SHA-256 of bytes that pass in pieces. */
 interface Tally {
   readonly add: (piece: Uint8Array) => void
   /** The length and the hash. Call it once, after the last piece. */

@@ -167,7 +167,7 @@ export const makeS3Blobs = Effect.fnUntraced(function* (given?: BucketLimits) {
     )
   }, failing("sweep"))
 
-  // An empty object for each key; its time is that of its addition.
+  // The trash: an empty object for each key, whose time is that of its addition.
   const trashPrefix = `${prefix}trash/`
   const trash: Blobs["trash"] = {
     add: (key) =>

@@ -11,7 +11,7 @@ export const bucketLimits = {
   uploadSeconds: 180,
   /** Timeout of the next bytes of an answer. */
   idleSeconds: 60,
-  /** Attempts after the first; each waits twice as long as the one before it, up to `backoffMillisMax`. */
+  /** Attempts after the first. Each waits twice as long as the previous one, up to `backoffMillisMax`. */
   retriesMax: 1_000,
   backoffMillis: 200,
   backoffMillisMax: 2_000,
@@ -34,7 +34,7 @@ const passingCodes = ["SlowDown", "RequestTimeout", "InternalError", "ServiceUna
 
 /** A request to the bucket failed. */
 export class BucketFailure extends Schema.TaggedError<BucketFailure>()("BucketFailure", {
-  /** Null when there was no answer, or none that can be understood. */
+  /** Null if there was no answer, or none that can be read. */
   status: Schema.NullOr(Schema.Int),
   message: Schema.String
 }) {
@@ -52,7 +52,7 @@ const failureAt = (host: string) => (error: unknown) => {
   if (!(reason instanceof S3ServiceError)) {
     return new BucketFailure({ status: null, message: `${host} can't be reached: ${failureReason(error)}` })
   }
-  // The text of the answer repeats the request and its signature, which no log needs.
+  // The text of the answer repeats the request and its signature, which must not be logged.
   const status = passingCodes.includes(reason.serviceCode ?? "") ? 503 : reason.status
   return new BucketFailure({ status, message: `${host} refuses: ${reason.message}` })
 }
@@ -69,7 +69,7 @@ export const ifPresent = <A>(effect: Effect.Effect<A, BucketFailure>) =>
     )
   )
 
-/** Requests to a bucket. Each has a client of its own, so that it can be cut off, and a timeout. */
+/** Requests to a bucket. Each has a client of its own, so that it can be interrupted, and a timeout. */
 const makeRequests = (
   { accessKeyId, bucket, endpoint, region, secretAccessKey }: NonNullable<Settings["files"]["s3"]>,
   { backoffMillis, backoffMillisMax, retriesMax, retrySeconds }: BucketLimits
@@ -226,7 +226,7 @@ const makeUploads = (
       // A failure may come with the status 200, and then in place of the ETag.
       Effect.flatMap(({ etag }) => (etag ? Effect.void : refused("The upload could not be completed"))),
       repeated,
-      // If only the answer was lost, the next attempt finds no upload any more, but the object.
+      // If only the answer was lost, the next attempt finds the object, and no upload.
       Effect.catch((error) =>
         lengthOf(name).pipe(
           Effect.orElseSucceed(() => Option.none()),
@@ -235,7 +235,7 @@ const makeUploads = (
       )
     )
 
-  /** Uploads under way whose names begin with `prefix`. */
+  /** Unfinished uploads whose names begin with `prefix`. */
   const uploads = (prefix: string) =>
     Stream.paginate({}, (after: Readonly<Record<string, string>>) =>
       once(requestSeconds, (s3) => s3.listMultipartUploads("/", "", "GET", { prefix, ...after })).pipe(

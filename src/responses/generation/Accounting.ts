@@ -247,7 +247,7 @@ const needsOf = (calls: ReadonlyArray<CallTokens>, usualTokens: number): Needs =
   }
 }
 
-/** The attempt with no more room for its answer than is reserved for it or not reserved at all. */
+/** The attempt, with its answer bounded by the reserved tokens and those that are still free. */
 const bounded = (attempt: Attempt, grant: Grant): Attempt => {
   const { promptTokens, request } = attempt
   const allowed = grant.tokens + grant.left - promptTokens
@@ -263,7 +263,7 @@ const bounded = (attempt: Attempt, grant: Grant): Attempt => {
   }
 }
 
-/** Reserves more as the answer grows, and for the rounds after the first. */
+/** Reserves more tokens as the answer grows, and for the rounds after the first. */
 const budgetOf = (
   meter: Meter,
   grant: Grant,
@@ -277,7 +277,7 @@ const budgetOf = (
 
   const reserveMore = (needs: Needs) =>
     reserve(needs).pipe(
-      // Other requests end soon, and leave more.
+      // Other requests may end soon, and release tokens.
       Effect.retry({
         while: (error) => error._tag === "UsageLimitExceeded" && error.used < error.limit,
         schedule: pauseSchedule

@@ -106,7 +106,7 @@ class AnswerLimit {
 
 type TextPart = Extract<ModelPart, { type: "text" }>
 
-/** A text that belongs to another part. */
+/** The text parts of a text, with the refusal mark of the finish they belong to. */
 export const textParts = (
   text: string,
   { isRefusal }: Pick<ModelFinish, "isRefusal">

@@ -14,11 +14,11 @@ export interface Counts {
   readonly isLimited: boolean
   /** True if the text was written a second time because it failed the check. */
   readonly isRepaired: boolean
-  /** The calls that are being written a second time because they didn't pass theirs. */
+  /** The calls that are being written a second time because they failed their check. */
   readonly rewritten: Rewritten | null
 }
 
-/** The calls of a round of which nothing was shown, and those of them that are written again. */
+/** The calls of a round that were not shown, and those that are written again. */
 export interface Rewritten {
   readonly calls: ReadonlyArray<ToolCall>
   readonly wrong: ReadonlyArray<ToolCall>
@@ -36,7 +36,7 @@ export type State = Counts &
         readonly at: "running"
         readonly round: Round
         readonly running: RunningCalls
-        /** The calls of the same round that the client is to run. */
+        /** The calls of the same round that the client runs. */
         readonly functions: ReadonlyArray<ToolCall>
       }
     | { readonly at: "over" }
@@ -59,7 +59,7 @@ export const over = (state: State, parts: ReadonlyArray<GenerationPart>): Step =
   { ...countsOf(state), at: "over" }
 ]
 
-/** Begins the next round, of which nothing has come yet. */
+/** Begins the next round, without any output yet. */
 export const follow = (answer: Answer, state: State, next: Attempt, orNoRoom: StepEffect): StepEffect => {
   const { maxOutputTokens } = next.request
   if (maxOutputTokens < 1) return orNoRoom

@@ -41,7 +41,7 @@ interface OpenFunction {
   readonly index: number
 }
 
-/** The call of the client's function that is being written; null if there is none of the id. */
+/** The open call of the client's function with this id; null if there is none. */
 const openFunction = ({ output }: EventsState, callId: ItemId): OpenFunction | null => {
   const index = output.findLastIndex(({ id }) => id === callId)
   const call = output[index]
@@ -59,7 +59,7 @@ export const beginFunctionText = (state: EventsState, part: FunctionText): Step 
   ]
 }
 
-/** A further piece; null where none came before it. */
+/** A further piece; null if no piece came before. */
 export const moreFunctionText = (state: EventsState, part: FunctionText): Step | null => {
   const open = openFunction(state, part.id)
   if (open === null) return null
@@ -87,13 +87,13 @@ const withEnd = (state: EventsState, { call, index }: OpenFunction, item: Functi
   ]
 }
 
-/** The end of a call of which pieces came before; null where none did. */
+/** The end of a call whose pieces came before; null if none came. */
 export const endFunctionText = (state: EventsState, part: FunctionPart): Step | null => {
   const open = openFunction(state, part.id)
   return open && withEnd(state, open, functionCall(part))
 }
 
-/** Ends the calls that the model didn't write to their end, because its answer was cut. */
+/** Ends the calls that are incomplete because the answer was cut. */
 export const failOpenFunctions = (state: EventsState): Step =>
   state.output.reduce<Step>(
     (step, call, index) =>

@@ -91,7 +91,7 @@ const addText = (
   return [{ ...written, open: id }, [...openMessage(id, index, false), textDelta(id, index, text, logprobs)]]
 }
 
-/** Text by which the model refuses to answer is a message of its own. */
+/** A refusal of the model is a message of its own. */
 const addRefusal = (state: EventsState, piece: string, nextId: () => ItemId): Step => {
   const text = storable(piece)
   if (text === "") return [state, none]

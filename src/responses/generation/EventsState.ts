@@ -7,7 +7,7 @@ import type { TokenLogprob } from "../../domain/ModelCall.ts"
 import type { Passage } from "../prompt/Citations.ts"
 import type { GenerationPart } from "./Round.ts"
 
-/** The state of the machine that makes the events of a stream, and its steps. */
+/** The state of the machine that produces the events of a stream, and its steps. */
 
 export interface EventsState {
   readonly start: ResponseStart
@@ -15,11 +15,11 @@ export interface EventsState {
   readonly output: ReadonlyArray<OutputItem>
   /** The message that is being written. */
   readonly open: ItemId | null
-  /** The reasoning that is being written. Where there is one, no message is open. */
+  /** The reasoning that is being written. No message is open at the same time. */
   readonly thought: ItemId | null
   /** True if the open message is a refusal to answer. */
   readonly refuses: boolean
-  /** The text of the open item so far, which its deltas have brought. */
+  /** The text of the open item so far, as its deltas have it. */
   readonly text: string
   /** The logprobs of the open message so far. */
   readonly logprobs: Chunk.Chunk<TokenLogprob>
@@ -30,7 +30,7 @@ export interface EventsState {
   readonly passages: ReadonlyArray<Passage>
 }
 
-/** Nothing more comes: every item is done. */
+/** The state after the finish: every item is done. */
 export type FinishedState = EventsState & { readonly finish: NonNullable<EventsState["finish"]> }
 
 export const isFinished = (state: EventsState): state is FinishedState => state.finish !== null

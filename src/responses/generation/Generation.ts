@@ -92,7 +92,7 @@ interface EndedCall {
   readonly provider: string
   readonly beganNanos: bigint
   readonly errorType: string | null
-  /** The type that the metric has. */
+  /** The error type of the metric. */
   readonly type: string
 }
 
@@ -114,7 +114,7 @@ const recordEnd = Effect.fnUntraced(function* ({
 
 const never = () => null
 
-/** An answer whose model is fixed: it has put something out, or was waited for long enough. */
+/** An answer whose model is fixed, because it has produced output, or the wait for it was long enough. */
 export interface Generation {
   readonly model: ModelSpec
   /**
@@ -129,7 +129,7 @@ interface Progress {
   attempt: Attempt
   /** True if the request asks for logprobs, in the form in which it was sent. */
   asksLogprobs: boolean
-  /** Set when the stream has begun: no other model may take over from then on. */
+  /** Set when the stream has begun. No other model may take over afterwards. */
   isFixed: boolean
 }
 
@@ -175,7 +175,7 @@ const saidOf = ({ advice, logSentence }: ModelFailure) => ({
   ...(advice === undefined ? {} : { advice })
 })
 
-/** The first call that puts something out. The attempts are tried in order until the stream has begun. */
+/** The first call with output. The attempts are tried in order until the stream has begun. */
 const firstCall = (
   fallbacks: ReadonlyArray<Attempt>,
   scope: Scope.Scope,
@@ -191,7 +191,7 @@ const firstCall = (
     const failed = progress.attempt
     const shorter = failure.reason === "context_length" ? failed.shorter(failure.contextTokens ?? null) : null
     if (shorter !== null) {
-      // Once for each model: if it is too long again, the client has to shorten it.
+      // A prompt is shortened only once for each model. If it is still too long, the client must shorten it.
       progress.attempt = { ...shorter, shorter: never }
       return Effect.logInfo("A model found a prompt too long; sending it a shorter one.").pipe(
         Effect.annotateLogs({

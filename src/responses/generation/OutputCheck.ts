@@ -31,7 +31,7 @@ export const outputCheck = (
 
 const isJson = (text: string): boolean => Option.isSome(decodeJson(text))
 
-/** Models like to put JSON into a block of code. */
+/** A block of code, into which models often put JSON. */
 const fenced = /```[a-z]{0,16}[ \t]*\r?\n(.*?)```/gis
 
 /** The most code blocks and opening brackets that are tried. */

@@ -44,9 +44,9 @@ export type ModelParts = Arr.NonEmptyReadonlyArray<ModelPart>
 export interface OpenCall {
   readonly first: ModelParts
   readonly pull: Effect.Effect<ModelParts, ModelFailure>
-  /** Notes that the model has finished. */
+  /** Records that the model has finished. */
   readonly finished: (reason: FinishReason, usage: ModelUsage) => void
-  /** Notes that the call failed; the first time counts. */
+  /** Records that the call failed. Only the first failure counts. */
   readonly failed: (errorType: string) => void
   /** Ends everything upstream. */
   readonly close: Effect.Effect<void>
@@ -94,7 +94,7 @@ export interface Answer {
   readonly nextItemId: () => ItemId
   readonly meter: Meter
   readonly budget: Budget
-  /** Calls of models and tools end with it. */
+  /** The scope that ends calls of models and tools. */
   readonly scope: Scope.Scope
   /** Fails when the turn can't be stored any more; never succeeds. */
   readonly lost: Effect.Effect<never, TurnLeaseLost>
@@ -115,7 +115,7 @@ export const roundUsage = ({ attempt, bound }: Round, { usage }: ModelFinish): E
     ? Effect.map(countPromptTokens(attempt.request), (inputTokens) => ({ ...usage, inputTokens }))
     : Effect.succeed(usage)
 
-/** Follows the results of the last round that may call tools. */
+/** The note behind the results of the last round in which calls are allowed. */
 const lastRoundNote =
   "\n\n[This was the last round of tool calls: no tool can be called any more. Answer the user now with what is known.]"
 const functionsLeftNote =

@@ -154,7 +154,7 @@ const take = (
   const end = parts.find((part) => part.type === "finish")
   const round = added(answer, before, parts)
   const texts = shownOf(answer, state, round, parts)
-  // Before the call is closed, or it would be recorded as cancelled.
+  // The finish must be recorded before the call is closed, which would count as cancelled.
   if (end !== undefined) round.call.finished(end.reason, end.usage)
   if (!offersTools(answer) && round.toolCalls.length > 0) {
     round.call.failed("malformed")
@@ -173,7 +173,7 @@ const take = (
 const conclude = (answer: Answer, state: State, round: Round, end: ModelFinish): StepEffect =>
   Effect.gen(function* () {
     const { meter, nextItemId, rules, runTool, scope } = answer
-    // The rest of the server's stream doesn't matter, and tools may take long.
+    // The rest of the server's stream is not needed, and tools may take long.
     yield* round.call.close
     finishCall(meter, yield* roundUsage(round, end))
     const { options } = round.attempt.request

@@ -14,9 +14,9 @@ import { roundMessages, type Said } from "../prompt/PromptMessages.ts"
 import { cutMark, cutMarkTokens, type Given } from "../prompt/ToolOffers.ts"
 import type { Called, FunctionPart } from "./CallItems.ts"
 
-/** Rounds in which a model may call tools; after them it must answer without. */
+/** Rounds in which a model may call tools. In the following round it must answer without tools. */
 export const toolRoundsMax = 8
-/** Calls of one round that are run; the results of all others ask the model to repeat them. */
+/** Calls that run in one round. The results of all others ask the model to repeat them. */
 const callsPerRoundMax = 16
 /** Calls that run at the same time. */
 const callsAtOnceMax = 4
@@ -50,7 +50,7 @@ const within = (result: ToolResult, tokensMax: number): ToolResult => {
   return { output: beginningWithin(output, tokensMax - cutMarkTokens) + cutMark, error: null }
 }
 
-/** The calls of a round that the client is to run. */
+/** The calls of a round that the client runs. */
 export const functionParts = (
   calls: ReadonlyArray<ToolCall>,
   round: ItemId,
@@ -81,10 +81,10 @@ const calledBy = ({ arguments: args, name, opaque }: ToolCall) => ({
 /** The calls of one round while they run. */
 export interface RunningCalls {
   readonly begun: ReadonlyArray<ToolPart | ReasoningPart>
-  /** The next ones that ended; not to be pulled when all have. */
+  /** The next calls that ended. Don't pull it when all have ended. */
   readonly ended: Effect.Effect<Arr.NonEmptyReadonlyArray<ToolPart>>
   readonly isOver: () => boolean
-  /** Once all have ended: the model's own text and calls, and each result. */
+  /** The model's own text and calls, and each result. Call it once all calls have ended. */
   readonly messages: () => ReadonlyArray<ModelMessage>
 }
 
@@ -139,7 +139,7 @@ const decodeQuery = Schema.decodeOption(Schema.fromJsonString(Schema.Struct({ qu
 const queryOf = (args: string): string =>
   Option.match(decodeQuery(args), { onNone: () => args, onSome: ({ query }) => query })
 
-/** The result of a tool, if the model may read the addresses that it names. */
+/** The result of a tool, if the model may read the addresses in it. */
 const sourcesOfResult = (
   { arguments: args, name }: { readonly name: string; readonly arguments: string },
   output: string | null

@@ -54,7 +54,7 @@ export const makeWritten = () => {
 
   const estimate = (uncounted = rest) => counted + tokensOf(uncounted) + calls.tokens()
 
-  /** Notes the tokens up to the end of the last word, and returns all. */
+  /** Stores the count up to the end of the last word, and returns the whole count. */
   const countTo = (end: number) => (tokens: number) => {
     counted += tokens
     countedTo = end

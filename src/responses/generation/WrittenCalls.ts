@@ -66,7 +66,7 @@ const isFunction = ({ attempt, rules }: Answer, part: CallText): boolean => {
   )
 }
 
-/** The round with an item for each call of which the parts have the first piece. */
+/** The round with an item for each call that begins in these parts. */
 export const withBegun = (answer: Answer, round: Round, parts: ReadonlyArray<ModelPart>): Round => {
   if (!offersTools(answer)) return round
   const whole = [

@@ -126,7 +126,7 @@ export const sharesInOrder = (
   })
 }
 
-/** Files that can be read, of which nothing has been read yet. */
+/** Files that can be read, before any of their texts is read. */
 export type UnreadFiles = ReadonlyMap<FileId, TextSummary>
 
 const noFiles: UnreadFiles = new Map()
@@ -170,7 +170,7 @@ export class AttachedFiles extends Context.Service<
       named: ReadonlyArray<FileReference>,
       given: ReadonlyArray<GivenItem>
     ) => Effect.Effect<UnreadFiles, FileNotFound | FileNotReady | FileUnreadable | DatabaseUnavailable>
-    /** The texts of files, of each as much as may be needed if all of them share `tokensMax` fairly. */
+    /** The texts of files, each as long as it may be if all of them share `tokensMax` fairly. */
     readonly read: (
       userId: UserId,
       files: UnreadFiles,

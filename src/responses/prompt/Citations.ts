@@ -72,13 +72,16 @@ const codeRanges = (text: string): ReadonlyArray<CodeRange> => {
 
 /** A passage of a project's files, as a search found it. */
 export interface Passage {
-  /** Answers cite it by this number, which is unique in the conversation until the numbers start again. */
+  /** The number by which answers cite the passage, unique in the conversation until the numbers restart. */
   readonly number: number
   readonly fileId: FileId
   readonly filename: string
   readonly page: number | null
   readonly headings: ReadonlyArray<string>
-  /** The first row of the table that it is from, unless it begins with it; null outside of tables. */
+  /**
+   * The first row of the table that the passage is from, unless it begins with that row; null outside of
+   * tables.
+   */
   readonly tableHeader: string | null
   /** The place in the text of the file, in UTF-16 units; `end` is exclusive. */
   readonly start: number
@@ -200,7 +203,7 @@ export const searchCall = (
 /** Citations such as [1], [2, 3] and [4-6]. Some models write 【1】 or 【1†source】. */
 const citation =
   /\[(\d{1,3}(?:\s*[,–-]\s*\d{1,3})*)\]|【(\d{1,3}(?:\s*[,–-]\s*\d{1,3})*)(?:†[^】\n]{0,40})?】/g
-/** A longer range is no citation. */
+/** A longer range counts as no citation. */
 const rangeMax = 20
 
 /** The numbers of a citation: those of a range are all between its ends. */

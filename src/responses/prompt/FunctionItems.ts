@@ -16,19 +16,19 @@ import {
 
 /** Calls of the client's functions, and their results, in the input of a request that keeps them. */
 
-/** A result in the input, and where. */
+/** A result in the input, and its position. */
 export interface GivenResult {
   readonly callId: string
   readonly param: string
 }
 
-/** A file that a message refers to, and where. */
+/** A file that a message refers to, and the position of the reference. */
 export interface FileReference {
   readonly id: FileId
   readonly param: string
 }
 
-/** The files that a result names. */
+/** The files that a result refers to. */
 export const filesOfResult = (entry: ReadEntry, path: string): ReadonlyArray<FileReference> =>
   isResult(entry)
     ? entry.parts.flatMap((part, position) =>
@@ -88,7 +88,7 @@ export const isFunctionEntry = (entry: ReplayedItem): entry is FunctionEntry =>
 /** Data of a call that a client sends back. */
 interface RecalledCall {
   readonly opaque?: Opaque
-  /** The round that it shares with calls of the service's own tools. */
+  /** The round of the call, if calls of the service's own tools were in it. */
   readonly round?: string
 }
 

@@ -77,7 +77,7 @@ export const imageSize = (bytes: Uint8Array, mediaType: string): ImageSize | nul
     const size = readers[mediaType]?.(view) ?? null
     return size !== null && size.width > 0 && size.height > 0 ? size : null
   } catch {
-    // Beyond the last byte.
+    // The header ends beyond the last byte.
     return null
   }
 }
@@ -151,7 +151,7 @@ export const newestImages = (
   return [...found]
 }
 
-/** Stands for an image that a prompt doesn't show. */
+/** The text in place of an image that a prompt doesn't show. */
 const mention = "[An image was here. It is not shown any more.]"
 
 /** The mention of an image in the text of a message, and the image itself. */

@@ -88,7 +88,7 @@ const thoughtsBefore = (items: ReadonlyArray<StoredItem>) => {
   return before
 }
 
-/** All calls that the model made at once with this one. */
+/** All calls that the model made in the same round. */
 const roundWith = (call: FunctionCall, items: ReadonlyArray<StoredItem>): ReadonlyArray<Call> => {
   const round = items.filter((item): item is Call => isCall(item) && item.round === call.round)
   return call.round === undefined || round.length === 0 ? [call] : round
@@ -184,7 +184,7 @@ export const linkCalls = (
       if (moved.has(item)) return []
       if (item.type === "function_call") {
         const result = results.get(item) ?? null
-        // The model didn't write it to its end, and it was never run.
+        // The model didn't complete the call, and it was never run.
         return item.status === "failed" && result === null ? [] : [linked(item, result)]
       }
       if (item.type !== "function_call_output") return [item]

@@ -28,7 +28,7 @@ export const bytesOf = (text: string, mustBeUrl: boolean): Uint8Array | null => 
 
 const imageTypes: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"])
 
-/** The media type of an image by its bytes, whatever its name says; null if no model would take it. */
+/** The media type of an image by its bytes, regardless of its name; null if no model takes it. */
 export const imageType = (bytes: Uint8Array): Effect.Effect<string | null> =>
   Effect.promise(async () => {
     const { fileTypeFromBuffer } = await import("file-type")
@@ -37,7 +37,7 @@ export const imageType = (bytes: Uint8Array): Effect.Effect<string | null> =>
     return mime !== undefined && imageTypes.has(mime) ? mime : null
   })
 
-/** The last part of an address, with the extension that says how a page is read. */
+/** The last part of an address, with the extension that determines how the page is read. */
 export const nameIn = ({ mediaType, url }: Pick<EgressAnswer, "mediaType" | "url">): string => {
   const name = URL.parse(url)?.pathname.split("/").at(-1) ?? ""
   return mediaType === "text/html" || mediaType === "application/xhtml+xml" ? `${name || "page"}.html` : name
@@ -63,7 +63,7 @@ const documentCharactersMax = 1_000_000
 
 const retrySeconds = 5
 
-/** The text of a document, framed. It is read as uploaded ones are. */
+/** The text of a document, framed. It is read like uploaded documents. */
 export const makeDocumentText = Effect.gen(function* () {
   const extraction = yield* TextExtraction
   const random = yield* SecureRandom.SecureRandom

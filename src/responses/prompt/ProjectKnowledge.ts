@@ -23,7 +23,7 @@ const hitsMax = 20
 /** Tokens of earlier turns that are read for a question that needs them. */
 const earlierTokensMax = 4_000
 
-/** The best hits that fit together; the very best always. */
+/** The best hits that fit together, and at least the first. */
 const bestOf = (hits: ReadonlyArray<Hit>, charactersMax: number): ReadonlyArray<Hit> => {
   let characters = 0
   return hits.filter(({ text }, index) => {
@@ -54,7 +54,7 @@ const lastNumberOf = (search: FileSearchCall | undefined): number => {
   return Predicate.isNumber(number) ? number : hitsMax
 }
 
-/** The largest number that replayed answers cite, which may come from elsewhere. */
+/** The largest number that replayed answers cite. They may come from another conversation. */
 const largestReplayed = (items: ReadonlyArray<InputItem>): number =>
   Math.max(
     0,
@@ -81,7 +81,7 @@ export class ProjectKnowledge extends Context.Service<
     Effect.gen(function* () {
       const retrieval = yield* Retrieval
       const conversations = yield* Conversations
-      // More would bury the best ones.
+      // Further passages would distract from the best ones.
       const { passagesCharactersMax: characters } = (yield* AppConfig).retrieval
 
       const search: ProjectKnowledge["Service"]["search"] = traced("ProjectKnowledge.search")(
@@ -131,7 +131,7 @@ const meaninglessWords = new Set(
 )
 
 const words = /[\p{L}\p{N}]+/gu
-/** Scripts without spaces between words say much in few characters. */
+/** Scripts without spaces between words, in which few characters are enough for a question. */
 const denseScript =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Hangul}]{4}/u
 
@@ -145,7 +145,7 @@ const isVague = (message: string): boolean => {
   return meaningful.size < meaningfulWordsMin
 }
 
-/** A message, of a long one both ends. */
+/** A message, or both ends of a long one. */
 const endsOf = (message: string): string =>
   message.length <= 2 * messageEndCharactersMax
     ? message

@@ -30,11 +30,11 @@ import { type Given, type ToolOffer, cutMark, cutMarkTokens } from "./ToolOffers
 /** An earlier turn in a prompt, without the texts of its files. */
 interface FramedTurn {
   readonly messages: ReadonlyArray<ModelMessage>
-  /** Estimated tokens without the texts of its files, at most. */
+  /** The most estimated tokens, without the texts of the files. */
   readonly tokens: number
   /** Tokens for a message that may have to precede the turn; included in `tokens`. */
   readonly beginningTokens: number
-  /** The files that are shown in it. */
+  /** The files whose texts the turn shows. */
   readonly files: ReadonlyArray<FileId>
   readonly render: (show: ShowFile) => ReadonlyArray<ModelMessage>
 }
@@ -190,7 +190,7 @@ const answerShareMax = 0.25
 export const promptTokensMax = ({ contextWindow }: PromptModel, answerTokens: number): number =>
   contextWindow - Math.min(answerTokens, Math.floor(contextWindow * answerShareMax))
 
-/** Everything but earlier turns. */
+/** The messages of the prompt except earlier turns. */
 const turnMessages = (parts: PromptParts, current: LinkedTurn, kind: ModelKind, show: ShowFile) => {
   const { tools } = kind
   const texts = [parts.systemMessage ?? "", ...parts.directions].filter((text) => text !== "")

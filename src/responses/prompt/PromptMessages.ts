@@ -99,7 +99,7 @@ export const filesOf = (items: ReadonlyArray<StoredItem>): ReadonlyArray<FileId>
   ...new Set(items.flatMap(attachedTo).flatMap((part) => (part.type === "input_file" ? [part.file_id] : [])))
 ]
 
-/** Precedes messages that begin with an answer: some chat templates demand that the user begins. */
+/** The message before an answer at the beginning. Some chat templates demand that the user begins. */
 const unknownBeginning: ModelMessage = { role: "user", text: "[What was said before is left out.]" }
 
 export const begunByUser = (messages: ReadonlyArray<ModelMessage>): ReadonlyArray<ModelMessage> => {
@@ -119,7 +119,7 @@ export const roundMessages = (said: Said, calls: ReadonlyArray<CallMade>): Reado
   }))
 ]
 
-/** A call of earlier with its result as the model gets it, its files as text. */
+/** An earlier call with its result as the model gets it, with its files as text. */
 const ranCall = (
   call: RunCall,
   reasoning: ReadonlyArray<Reasoning>,
@@ -189,7 +189,7 @@ const plainMessages = (
   return messages
 }
 
-/** An answer without text, which servers refuse: the model said nothing, so nothing is sent. */
+/** True for an answer without text, calls and reasoning, which servers refuse. */
 const isBlank = (message: ModelMessage): boolean =>
   message.role === "assistant" &&
   message.toolCalls.length === 0 &&

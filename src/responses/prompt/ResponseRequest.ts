@@ -19,7 +19,7 @@ import type {
   ToolSpec
 } from "../../domain/ModelCall.ts"
 
-/** A new id of an item. Those of one process are in the order in which they were made. */
+/** A new id of an item. Ids of one process are in the order of their creation. */
 export const nextItemId = (): ItemId => ItemId.make(SecureRandom.uuidV7Unsafe(), { disableChecks: true })
 
 /**
@@ -53,18 +53,18 @@ export interface Demands {
   readonly replaces?: ResponseId
   /** The instructions hold for this response alone: a new conversation doesn't keep them. */
   readonly passingInstructions?: boolean
-  /** The search of files, where it isn't that of `project_id`. */
+  /** The search of files, if it isn't that of `project_id`. */
   readonly fileSearch?: FileSearch
   /**
    * JSON that is kept with the response for the interface that asked for it, and that only this interface
    * reads.
    */
   readonly echo?: unknown
-  /** The id of the response, where it is known before. */
+  /** The id of the response, if it is known before. */
   readonly responseId?: ResponseId
   /** The time of the request in Unix milliseconds; absent: the beginning of the response. */
   readonly createdAt?: number
-  /** Run once nothing of the request is refused any more, before a model is asked. */
+  /** An effect that runs once the request can't be refused any more, before a model is asked. */
   readonly onAccepted?: Effect.Effect<void>
   /** The id under which the tokens are recorded; absent: the response's id. */
   readonly accountId?: ResponseId
@@ -74,7 +74,7 @@ export interface Demands {
 export interface FileSearch {
   /** `param` names each in errors. */
   readonly projects: ReadonlyArray<{ readonly id: ProjectId; readonly param: string }>
-  /** Null leaves it to the service how much is shown to the model. */
+  /** The most hits that the model gets; null: the service decides. */
   readonly resultsMax: number | null
   readonly filter: AttributeFilter | null
   /** The lowest score of a hit, from 0 to 1. */
@@ -126,7 +126,7 @@ export interface Recalled {
   readonly ran?: McpCall
 }
 
-/** The entry in whose place it is. No body of `/v1` becomes one. */
+/** An entry with data of an earlier answer that a client sends back. No body of `/v1` becomes one. */
 export interface RecalledEntry extends ReplayedItem {
   readonly type: "reasoning"
   readonly recalled: Recalled
