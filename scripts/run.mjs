@@ -51,7 +51,7 @@ const runTests = async (args) => {
   }
 }
 
-/** Installs the coding agents that the tests of `test/agents` run, packages that nothing else needs, if they can be had. */
+/** Installs the coding agents that the tests of `test/agents` run. Returns whether they can be had. */
 const hasAgents = async () => {
   try {
     await ensureInstalled({ directory: join(root, "test/agents") })
@@ -69,7 +69,7 @@ const testAgents = async (args) => {
   return success
 }
 
-/** Runs tests of whole processes and of coding agents side by side: most of their time goes to programs that start and stop. */
+/** Runs tests of whole processes and of coding agents side by side, since both wait for programs. */
 const testPrograms = async (args) =>
   runTests(["--project=processes", ...((await hasAgents()) ? ["--project=agents"] : []), ...args])
 

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { checkCode, checkPage, excessOf, type Finding, type Rule } from "../scripts/check-prose.ts"
+import { checkCode, checkPage, countedOf, type Finding, type Rule } from "../scripts/check-prose.ts"
 import { isHanging } from "../scripts/prose/TestTitles.ts"
 
 const linesOf = (rule: Rule, text: string, path = "test/a.test.ts"): ReadonlyArray<number> =>
@@ -126,22 +126,13 @@ describe("the lengths of lines", () => {
   })
 })
 
-describe("findings that are older than their rule", () => {
-  const finding = (path: string, rule: Rule = "fragment"): Finding => ({ path, rule, line: 1 })
-  const many = Array.from({ length: 5 }, () => finding("src/usage/Usage.ts"))
+describe("findings", () => {
+  const finding = (rule: Rule): Finding => ({ path: "src/usage/Usage.ts", rule, line: 1 })
+  const fragments = Array.from({ length: 5 }, () => finding("fragment"))
 
-  it("an area may have as many findings as remain in it, and no more", () => {
-    assert.deepStrictEqual(excessOf(many, 10, { "src/usage": { fragment: 5 } }), [])
-    assert.deepStrictEqual(excessOf(many, 10, { "src/usage": { fragment: 4 }, test: { fragment: 9 } }), many)
-    assert.deepStrictEqual(excessOf(many, 10, { "src/usage": { "line length": 9 } }), many)
-    const others = ["src/App.ts", "docs/a.md", "README.md"].map((path) => finding(path, "line length"))
-    const remaining = { src: { "line length": 1 }, docs: { "line length": 1 } }
-    assert.deepStrictEqual(excessOf(others, 10, remaining), [finding("README.md", "line length")])
-  })
-
-  it("every area may have fragments while they are at most 4 % of all comments", () => {
-    assert.deepStrictEqual(excessOf(many, 125, {}), [])
-    assert.deepStrictEqual(excessOf(many, 124, {}), many)
-    assert.lengthOf(excessOf([finding("test/a.test.ts", "title")], 1_000, {}), 1)
+  it("fragments count once they are more than 4 % of all comments, and other findings count always", () => {
+    const title = finding("title")
+    assert.deepStrictEqual(countedOf([...fragments, title], 125), [title])
+    assert.deepStrictEqual(countedOf([...fragments, title], 124), [...fragments, title])
   })
 })

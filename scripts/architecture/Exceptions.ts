@@ -6,7 +6,7 @@ export interface Exception {
   readonly reason: string
 }
 
-/** Short files that one file of their room imports: each is the only one of its kind, beside others like it. */
+/** Short files that one file of their room imports. Each stands beside others of its kind. */
 const shortFiles = {
   "The handlers of one group of endpoints are one file.": [
     "src/anthropic/ModelsHandlers.ts",

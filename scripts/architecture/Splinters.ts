@@ -1,10 +1,10 @@
 import { dirname, posix } from "node:path"
 import { nameOf, type Source, visit, type Violation } from "./Source.ts"
 
-/** A shorter file belongs into the one that imports it, unless another room or a second file imports it too. */
+/** A shorter file belongs into its importer, unless another room or a second file imports it too. */
 export const fileLinesMin = 60
 
-/** The rooms, without the browser's part, whose pages are files of their own because each is loaded when it is opened. */
+/** The rooms without the browser's part, each page of which is a file that is loaded when it is opened. */
 const isCounted = (path: string): boolean =>
   path.startsWith("src/") && !path.startsWith("src/console/app/") && dirname(path) !== "src"
 

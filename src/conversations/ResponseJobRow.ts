@@ -43,7 +43,7 @@ export const JobRow = Schema.Struct({
   apiKeyId: ApiKeyId,
   background: Schema.Boolean,
   status: JobStatus,
-  /** The request. A long one lacks its `input`, and a long one of another kind than `profile` has no field. */
+  /** The request. A long one lacks its `input`, or all of its fields if its kind isn't `profile`. */
   request: Schema.Unknown,
   requestBytes: Schema.Int,
   failure: Schema.NullOr(JobFailure),

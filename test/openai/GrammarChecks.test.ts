@@ -211,7 +211,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("a text that is to follow 
     })
   )
 
-  it.effect("isn't checked where the server was given the grammar", () =>
+  it.effect("a grammar that the server was given isn't checked here", () =>
     Effect.gen(function* () {
       const { before, model } = yield* prepared
       yield* model.next(calls([["edit", "delete x"]], true))
