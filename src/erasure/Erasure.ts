@@ -8,6 +8,8 @@ import {
   type DatabaseUnavailable,
   type FilesHeirUnsuitable,
   type LastOwner,
+  type NotProjectMember,
+  type NotProjectOwner,
   OrganizationNotEmpty,
   type OrganizationNotFound,
   type ProjectNotFound,
@@ -18,6 +20,7 @@ import {
 } from "../domain/Errors.ts"
 import type { ProjectId, UserId } from "../domain/Ids.ts"
 import { FileStore } from "../files/FileStore.ts"
+import type { ProjectAccess } from "../projects/Admission.ts"
 import type { UserHolding } from "../projects/ProjectErasure.ts"
 import { Projects } from "../projects/Projects.ts"
 import { Usage } from "../usage/Usage.ts"
@@ -90,9 +93,13 @@ export class Erasure extends Context.Service<
       { readonly organization: Organization; readonly users: number; readonly projects: number },
       OrganizationNotFound | OrganizationNotEmpty | RoleForbids | LastOwner | DatabaseUnavailable
     >
+    /** Deletes a project, for its owners and for administrators. */
     readonly deleteProject: (
-      id: ProjectId
-    ) => Effect.Effect<{ readonly name: string }, ProjectNotFound | DatabaseUnavailable>
+      access: ProjectAccess
+    ) => Effect.Effect<
+      { readonly name: string },
+      ProjectNotFound | NotProjectMember | NotProjectOwner | DatabaseUnavailable
+    >
     /** Erases the remains of everything that was deleted. */
     readonly sweep: Effect.Effect<void, DatabaseUnavailable>
   }
@@ -136,9 +143,9 @@ export class Erasure extends Context.Service<
         return { files: yield* files.countOf(id), projects: yield* projects.holdingsOf(id) }
       })
 
-      const deleteProject = Effect.fn("Erasure.deleteProject")(function* (id: ProjectId) {
-        const project = yield* projects.delete(id)
-        yield* inBackground(eraseProject(id))
+      const deleteProject = Effect.fn("Erasure.deleteProject")(function* (access: ProjectAccess) {
+        const project = yield* projects.delete(access)
+        yield* inBackground(eraseProject(project.id))
         return project
       })
 
@@ -162,7 +169,11 @@ export class Erasure extends Context.Service<
           Effect.catchTag(["UserNotFound", "FilesHeirUnsuitable", "ProjectsLoseOwner"], () => Effect.void)
         )
       const deleteOwned = (id: ProjectId) =>
-        Effect.catchTag(deleteProject(id), "ProjectNotFound", () => Effect.void)
+        deleteProject(id).pipe(
+          Effect.catchTag("ProjectNotFound", () => Effect.void),
+          // An administrator needs no role in the project.
+          Effect.catchTag(["NotProjectMember", "NotProjectOwner"], Effect.die)
+        )
 
       const deleteOrganization = Effect.fn("Erasure.deleteOrganization")(function* (
         name: string,

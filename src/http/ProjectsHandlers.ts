@@ -141,9 +141,7 @@ const makeProjectHandlers = Effect.gen(function* () {
       return projectObject(yield* projects.getOwn(membership))
     }, answered),
     delete: Effect.fnUntraced(function* ({ params }: OfProject) {
-      const membership = yield* member(params)
-      yield* projects.requireOwner(membership)
-      yield* erasure.deleteProject(params.project_id)
+      yield* erasure.deleteProject(yield* member(params))
       return { id: params.project_id, object: "project", deleted: true } as const
     }, answered),
     search: yield* makeSearch

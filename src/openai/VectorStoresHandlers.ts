@@ -130,8 +130,7 @@ export const VectorStoresHandlers = HttpApiBuilder.group(
       }, answered),
       delete: Effect.fnUntraced(function* ({ params }) {
         const { vector_store_id: id } = params
-        yield* named(projects.requireOwner(yield* memberOf(id)))
-        yield* named(erasure.deleteProject(id))
+        yield* named(erasure.deleteProject(yield* memberOf(id)))
         const shown = shownId("vectorStore", id)
         return { id: shown, object: "vector_store.deleted", deleted: true } as const
       }, answered)

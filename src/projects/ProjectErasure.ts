@@ -6,7 +6,7 @@ import { type OrganizationId, ProjectId, type UserId } from "../domain/Ids.ts"
 import { ProjectRole } from "../domain/Project.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowsAs } from "../sql/rows.ts"
-import { entryOf, makeAdmission } from "./Admission.ts"
+import { entryOf, makeAdmission, type ProjectAccess } from "./Admission.ts"
 import type { makeProjectMembers } from "./ProjectMembers.ts"
 import { makeProjectTable } from "./ProjectTable.ts"
 
@@ -107,11 +107,12 @@ export const makeProjectErasure = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const audit = yield* makeAuditRecorder
   const table = yield* makeProjectTable
-  const { lock } = yield* makeAdmission
+  const { admitOwner } = yield* makeAdmission
 
   const deleteProject = Effect.fn("Projects.delete")(
-    function* (id: ProjectId) {
-      const project = yield* lock(id)
+    function* (access: ProjectAccess) {
+      const { project } = yield* admitOwner(access)
+      const { id } = project
       const { files, members } = (yield* table.find(id)) ?? (yield* new ProjectNotFound())
       yield* sql`DELETE FROM project_members WHERE project_id = ${id}`
       // No request can name it: a name has no blank at its beginning.

@@ -85,16 +85,15 @@ export class Projects extends Context.Service<
     readonly getOwn: (
       membership: ProjectMembership
     ) => Effect.Effect<ReadableProject, ProjectNotFound | DatabaseUnavailable>
-    readonly requireOwner: (membership: ProjectMembership) => Effect.Effect<void, Forbidden>
     /** Renames a project, for owners. Entries of the audit log keep the earlier name. */
     readonly rename: (
       access: ProjectAccess,
       name: string
     ) => Effect.Effect<Project, ProjectExists | Forbidden>
-    /** Deletes a project for all users at once. Files stay with their owners. */
+    /** Deletes a project for all users at once, for owners. Files stay with their owners. */
     readonly delete: (
-      id: ProjectId
-    ) => Effect.Effect<{ readonly name: string }, ProjectNotFound | DatabaseUnavailable>
+      access: ProjectAccess
+    ) => Effect.Effect<{ readonly id: ProjectId; readonly name: string }, Forbidden>
     readonly members: (
       access: ProjectAccess,
       after?: UserId
@@ -232,12 +231,6 @@ export class Projects extends Context.Service<
           return (yield* table.find(id)) ?? (yield* new ProjectNotFound())
         }, orUnavailable)
 
-        const requireOwner = Effect.fn("Projects.requireOwner")(
-          (membership: ProjectMembership) => Effect.asVoid(admitOwner(membership)),
-          sql.withTransaction,
-          orUnavailable
-        )
-
         const rename = Effect.fn("Projects.rename")(
           function* (access: ProjectAccess, name: string) {
             const { project } = yield* admitOwner(access)
@@ -259,7 +252,6 @@ export class Projects extends Context.Service<
           list,
           get,
           ...(yield* makeOwnProjects),
-          requireOwner,
           rename,
           ...members,
           ...(yield* makeProjectFiles),

@@ -1,10 +1,11 @@
 import { randomUUID } from "node:crypto"
-import { assert, layer } from "@effect/vitest"
+import { assert, layer, vi } from "@effect/vitest"
 import { Effect } from "effect"
+import { Erasure } from "../../src/erasure/Erasure.ts"
 import { added } from "../audit/fixtures.ts"
 import { failText, readText, settled, someFile } from "../retrieval/fixtures.ts"
 import { TestApp } from "../support/TestApp.ts"
-import { errorOf, type Reply } from "../support/Wire.ts"
+import { call, errorOf, type Reply } from "../support/Wire.ts"
 import { type Member, someMember, someOrganization, someProject } from "./ProjectsFixture.ts"
 
 type Shared = Effect.Success<typeof someProject>
@@ -218,6 +219,37 @@ layer(TestApp.layer({ projects: { ownedMax: 3 } }), { excludeTestServices: true 
       const { data } = yield* owner.members(id)
       assert.deepStrictEqual(data.map(({ role }) => role).toSorted(), ["member", "owner"])
     })
+  )
+
+  it.effect(
+    "an owner who is one no longer at the deletion itself deletes neither project nor vector store",
+    () =>
+      Effect.gen(function* () {
+        const { url } = yield* TestApp
+        const erasure = yield* Erasure
+        const { id, member, owner } = yield* someProject
+        const { deleteProject } = erasure
+        /** Changes the member as soon as a request of the member has come as far as the deletion. */
+        const deleteAfter = (change: Effect.Effect<Reply>, path: string) => {
+          vi.spyOn(erasure, "deleteProject").mockImplementationOnce((access) =>
+            Effect.andThen(change, deleteProject(access))
+          )
+          return call(`${url}${path}${id}`, { method: "DELETE", key: member.key })
+        }
+        const demoted = owner.send("PATCH", `/${id}/members/${member.id}`, { role: "member" })
+        const removed = owner.send("DELETE", `/${id}/members/${member.id}`)
+        const refusals = [
+          [demoted, "/v1/projects/", 403, "not_project_owner"],
+          [removed, "/v1/projects/", 403, "not_project_member"],
+          [demoted, "/openai/v1/vector_stores/vs_", 403, "not_project_owner"],
+          [removed, "/openai/v1/vector_stores/vs_", 404, "project_not_found"]
+        ] as const
+        for (const [change, path, status, code] of refusals) {
+          yield* owner.addMember(id, member.email, "owner")
+          assert.strictEqual(errorOf(yield* deleteAfter(change, path), status).code, code)
+          assert.strictEqual((yield* owner.get(id)).id, id)
+        }
+      })
   )
 
   it.effect("only users of the organization become members, and those who are none can't be changed", () =>
