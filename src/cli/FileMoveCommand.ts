@@ -3,7 +3,6 @@ import { Command, Flag } from "effect/cli"
 import { SecureRandom } from "effect/crypto"
 import { makeFileMove } from "../files/FileMove.ts"
 import { leaveAllStores } from "../files/StoreBinding.ts"
-import { findEmbedded } from "../postgres/EmbeddedPostgres.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { Database, databasePlace } from "../sql/Database.ts"
 import { plannedMigrations } from "../sql/Migrations.ts"
@@ -24,7 +23,6 @@ const current = Effect.gen(function* () {
 })
 
 const moved = Effect.gen(function* () {
-  yield* current
   const { begin, from, kind, to } = yield* makeFileMove
   const { files, run } = yield* begin
   const work = { title: "Copying files", total: files, unit: "file", done: `Copied ${files} files.` } as const
@@ -39,7 +37,6 @@ const moved = Effect.gen(function* () {
 })
 
 const erased = Effect.gen(function* () {
-  yield* current
   const { countOld, eraseOld, from, to } = yield* makeFileMove
   const blobs = yield* countOld
   const work = {
@@ -70,12 +67,12 @@ export const moveCommand = command(
   },
   ({ eraseOld }) =>
     local(
-      Effect.fnUntraced(function* ({ dataDir, database, ...others }) {
-        const settings = { ...others, dataDir, database: { ...database, statementSeconds: switchSeconds } }
-        const isAlone = database.url === null && (yield* findEmbedded(dataDir)).running === null
+      Effect.fnUntraced(function* (given) {
+        const settings = { ...given, database: { ...given.database, statementSeconds: switchSeconds } }
         return yield* Effect.gen(function* () {
-          // Nobody else uses the embedded database then, so whatever is registered there has ended.
-          if (isAlone) yield* leaveAllStores
+          yield* current
+          // Nobody else uses a server that this command has started: what is registered there has ended.
+          if ((yield* Database).isEmbedded) yield* leaveAllStores
           return eraseOld ? yield* erased : yield* moved
         }).pipe(
           Effect.provide(Database.layerBeside),

@@ -30,10 +30,10 @@ const outcomeOf = Effect.fnUntraced(function* (settings: Settings, dryRun: boole
   const isCopied = dryRun && embedded !== null && running === null
   const dataDir = isCopied ? yield* copyEmbedded(settings.dataDir) : settings.dataDir
   return yield* Effect.gen(function* () {
-    const { address } = yield* Database
+    const { address, isEmbedded } = yield* Database
     const plan = yield* plannedMigrations(address)
     const isDue = !dryRun && plan.pending.length > 0
-    if (isDue && running !== null) {
+    if (isDue && embedded !== null && !isEmbedded) {
       return yield* new CliFailure({
         message: `A service runs on ${databasePlace(settings)}. Stop it first; the start of this version migrates, too.`
       })

@@ -70,10 +70,14 @@ export class Database extends Context.Service<
     readonly isEmbedded: boolean
   }
 >()("parley/sql/Database") {
-  /** A client of the server at `address`, which must answer within half a minute. */
+  /**
+   * A client of the server at `address`, which must answer within half a minute. `isEmbedded` says that this
+   * process has started the server.
+   */
   static readonly layerAddress = (
     address: DatabaseAddress,
-    limits: ClientLimits
+    limits: ClientLimits,
+    isEmbedded = false
   ): Layer.Layer<Database | SqlClient.SqlClient, DatabaseUnreachable> =>
     Layer.effectContext(
       Effect.gen(function* () {
@@ -84,7 +88,7 @@ export class Database extends Context.Service<
           ping: yield* makePing(client),
           facts: factsOf(client),
           address,
-          isEmbedded: !("url" in address)
+          isEmbedded
         }
         return Context.make(SqlClient.SqlClient, client).pipe(Context.add(Database, database))
       }).pipe(Effect.mapError(unreachable(address)))
@@ -104,7 +108,7 @@ export class Database extends Context.Service<
         "url" in address ? Layer.effectDiscard(meetsRequirements(address, database)) : Layer.empty
       return watchLayer.pipe(
         Layer.provideMerge(required),
-        Layer.provideMerge(Database.layerAddress(address, database))
+        Layer.provideMerge(Database.layerAddress(address, database, !("url" in address)))
       )
     })
   )

@@ -1,8 +1,11 @@
 import { spawnSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, FileSystem, Option } from "effect"
+import { Context, Effect, FileSystem, Layer, Option } from "effect"
 import { chownTree, type PostgresAccount, runProgram } from "../../src/postgres/PostgresBinaries.ts"
+import { AppConfig } from "../../src/settings/AppConfig.ts"
+import { Database } from "../../src/sql/Database.ts"
+import { testConfig } from "../support/TestConfig.ts"
 import {
   addressIn,
   childrenOf,
@@ -116,6 +119,21 @@ layer(ground, { excludeTestServices: true })("The embedded server", (it) => {
       yield* fs.chown(dataDir, namelessUid, namelessUid)
       const owner = yield* startOwner(dataDir, namelessUid)
       assert.match(yield* owner.line, /uid 54321 has no entry in \/etc\/passwd.*DATABASE_URL/)
+    })
+  )
+
+  it.effect("the embedded server is a command's own only where the command has started it", () =>
+    Effect.gen(function* () {
+      const dataDir = yield* dataDirectory
+      const isOwn = Layer.build(Layer.fresh(Database.layerBeside)).pipe(
+        Effect.map((context) => Context.get(context, Database).isEmbedded),
+        Effect.provideService(AppConfig, testConfig({ dataDir })),
+        Effect.scoped
+      )
+      assert.isTrue(yield* isOwn)
+      const owner = yield* startOwner(dataDir)
+      assert.strictEqual(yield* owner.line, "ready")
+      assert.isFalse(yield* isOwn)
     })
   )
 
