@@ -76,6 +76,8 @@ export class TextEmbeddings extends Context.Service<
       const usage = yield* Usage
       const record = yield* makeRecord
       const seconds = retrieval.embeddingsSeconds
+      /** Numbers of a vector in the last answer to a request without `dimensions`; 0 before there is one. */
+      let usualDimensions = 0
 
       /** Reserves the tokens, and records those that were spent when the scope closes. */
       const account = Effect.fnUntraced(
@@ -129,6 +131,9 @@ export class TextEmbeddings extends Context.Service<
         const { embed, model } = server
         if (request.model !== null && request.model !== model) return yield* otherModel(model)
 
+        const tooMany = excessOf(request, request.dimensions ?? usualDimensions)
+        if (tooMany !== null) return yield* tooMany
+
         const texts = request.texts.map((text) => text.toWellFormed())
         const spent = yield* account(
           caller,
@@ -156,10 +161,12 @@ export class TextEmbeddings extends Context.Service<
             })
           )
           spent.tokens = before + (answer.tokens ?? (yield* countTokens(batch.join("\n"))))
-          const numbers = texts.length * (answer.vectors[0]?.length ?? 0)
-          if (request.numbersMax !== undefined && numbers > request.numbersMax) {
+          const dimensions = answer.vectors[0]?.length ?? 0
+          if (request.dimensions === undefined) usualDimensions = dimensions
+          const excess = excessOf(request, dimensions)
+          if (excess !== null) {
             spent.outcome = "failed"
-            return yield* tooManyNumbers(numbers, request.numbersMax)
+            return yield* excess
           }
           for (const vector of answer.vectors) vectors.push(Float32Array.from(vector))
         }
@@ -183,13 +190,20 @@ const otherModel = (model: string) =>
     message: `\`model\` must be \`${model}\`, which is the model of this service's embeddings, or \`auto\`.`
   })
 
-const tooManyNumbers = (numbers: number, numbersMax: number) =>
-  new InvalidRequest({
+/** Why vectors with this many numbers each are more than the request may have; null if they aren't. */
+const excessOf = (
+  { numbersMax = Infinity, texts }: EmbeddingRequest,
+  dimensions: number
+): InvalidRequest | null => {
+  if (texts.length * dimensions <= numbersMax) return null
+  const textsMax = Math.floor(numbersMax / dimensions)
+  return new InvalidRequest({
     param: "input",
     message:
-      `\`input\` has too many texts for an Idempotency-Key: their vectors have ${numbers} numbers, and an answer that is kept may have ` +
-      `${numbersMax}. Send fewer texts in each request, or leave the key out.`
+      `\`input\` has too many texts for an Idempotency-Key: an answer that is kept may have ${numbersMax} numbers, which are ` +
+      `${textsMax} vectors with ${dimensions} each. Send fewer texts in each request, or leave the key out.`
   })
+}
 
 /** The texts in their order, in batches of the largest request to the server. */
 const batchesOf = (texts: ReadonlyArray<string>): ReadonlyArray<ReadonlyArray<string>> => {

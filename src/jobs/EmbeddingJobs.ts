@@ -5,8 +5,8 @@ import type { JobRun } from "./JobEnds.ts"
 import { JobLost } from "./JobLog.ts"
 import { JobRequests } from "./JobRequests.ts"
 
-/** Numbers of all vectors in a stored answer: 32 MiB, or 2,048 texts with 4,096 numbers each. */
-const numbersMax = 8 * 1024 * 1024
+/** Numbers of all vectors in a stored answer: 4 MiB, or 256 texts with 4,096 numbers each. */
+const numbersMax = 1024 * 1024
 
 /**
  * The answer of a job for embeddings, which is the only event in its log. A number of a vector has four
