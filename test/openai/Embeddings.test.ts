@@ -112,6 +112,27 @@ layer(withServer, { excludeTestServices: true })("POST /openai/v1/embeddings", (
     })
   )
 
+  const ways: ReadonlyArray<readonly [name: string, headers: Record<string, string>]> = [
+    ["without a key", {}],
+    ["with a key", { "idempotency-key": "large" }]
+  ]
+  for (const [name, headers] of ways) {
+    it.effect(`the endpoint for embeddings fails for a number beyond four bytes, ${name}`, () =>
+      Effect.gen(function* () {
+        const { alice, url } = yield* TestApp
+        const data = [{ index: 0, embedding: [1, 1e300] }]
+        server.behave(() => ({ raw: JSON.stringify({ data }) }))
+        const failed = yield* call(`${url}/openai/v1/embeddings`, {
+          key: alice.key,
+          headers,
+          body: { input: "car" }
+        })
+        assert.strictEqual(errorOf(failed, 500).code, "embeddings_failed")
+        server.behave(() => null)
+      })
+    )
+  }
+
   it.effect("the endpoint for embeddings counts tokens to the user's allowance, and refuses beyond it", () =>
     Effect.gen(function* () {
       const { bob, url } = yield* TestApp

@@ -39,9 +39,12 @@ interface EmbeddingServer {
   ) => Effect.Effect<EmbeddedTexts, EmbeddingFault>
 }
 
+/** Vectors are kept and shown with four bytes for each number. */
+const SingleFloat = Schema.Number.check(Schema.makeFilter((number) => Number.isFinite(Math.fround(number))))
+
 const Answer = Schema.fromJsonString(
   Schema.Struct({
-    data: Schema.Array(Schema.Struct({ index: Schema.Int, embedding: Schema.Array(Schema.Finite) })),
+    data: Schema.Array(Schema.Struct({ index: Schema.Int, embedding: Schema.Array(SingleFloat) })),
     usage: Schema.optional(Schema.Unknown)
   })
 )
