@@ -9,6 +9,9 @@ const tokensMax = 100_000
 const none: ReadonlyArray<never> = []
 const utf8 = new TextEncoder()
 
+const isByte = (given: unknown): given is number =>
+  Predicate.isNumber(given) && Number.isInteger(given) && given >= 0 && given <= 255
+
 /** null for a value that isn't well-formed. */
 const likelihoodOf = (given: unknown): TokenLikelihood | null => {
   if (!Predicate.isObject(given)) return null
@@ -17,7 +20,7 @@ const likelihoodOf = (given: unknown): TokenLikelihood | null => {
   return {
     token: storable(token),
     logprob,
-    bytes: Array.isArray(bytes) && bytes.every(Predicate.isNumber) ? bytes : Array.from(utf8.encode(token))
+    bytes: Array.isArray(bytes) && bytes.every(isByte) ? bytes : Array.from(utf8.encode(token))
   }
 }
 

@@ -95,6 +95,16 @@ describe("Logprobs of Chat Completions", () => {
     assert.deepStrictEqual(toldIn(chat(0, ...events)), [["\nYes", ["\n", "Yes"]]])
   })
 
+  it("logprobs get the bytes of their token where the server sends numbers that are no bytes", () => {
+    const content = [[999, -1], [0.5], [255]].map((bytes) => ({ token: "é", logprob: -1, bytes }))
+    const [part] = chat(0, { choices: [{ index: 0, delta: { content: "ééé" }, logprobs: { content } }] })
+    assert.deepStrictEqual(part?.type === "text" ? part.logprobs?.map(({ bytes }) => bytes) : null, [
+      [0xc3, 0xa9],
+      [0xc3, 0xa9],
+      [255]
+    ])
+  })
+
   it("malformed logprobs are left out, missing bytes are added, and tokens can be stored as text", () => {
     const content = [
       null,
