@@ -228,6 +228,19 @@ const namedAgain = ({ tools }: ChatBody): InvalidRequest | null => {
     : invalid(`tools[${again}].${given[again]?.type}.name`, "is that of another tool. Give each its own.")
 }
 
+/** The first allowed tool that the chat doesn't have would be allowed in vain. */
+const allowedUnknown = ({ tool_choice: choice, tools }: ChatBody): InvalidRequest | null => {
+  if (choice == null || typeof choice === "string" || choice.type !== "allowed_tools") return null
+  const names = new Set((tools ?? []).map(nameOf))
+  const unknown = choice.allowed_tools.tools.findIndex((tool) => !names.has(nameOf(tool)))
+  return unknown < 0
+    ? null
+    : invalid(
+        `tool_choice.allowed_tools.tools[${unknown}]`,
+        "names a tool that `tools` doesn't have: add it, or leave it out."
+      )
+}
+
 /** A conversation goes on after one answer. */
 const storedChoices = ({ n, store }: ChatBody): InvalidRequest | null =>
   store === true && (n ?? 1) > 1
@@ -243,7 +256,12 @@ export const readChat = (body: ChatBody): Result.Result<ReadChat, InvalidRequest
   Result.flatMap(withTools(body), readToolChat)
 
 const readToolChat = (body: ChatWithTools): Result.Result<ReadChat, InvalidRequest> => {
-  const problem = problemOf(body.messages) ?? namedAgain(body) ?? storedChoices(body) ?? likeliestAlone(body)
+  const problem =
+    problemOf(body.messages) ??
+    namedAgain(body) ??
+    allowedUnknown(body) ??
+    storedChoices(body) ??
+    likeliestAlone(body)
   if (problem !== null) return Result.fail(problem)
   const model = namedModel(body)
   const placed = body.messages.flatMap((message, index) =>

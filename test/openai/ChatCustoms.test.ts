@@ -249,6 +249,22 @@ layer(TestApp.layer(), { excludeTestServices: true })("custom tools of a chat", 
     ["tools[1].custom.name", { tools: [weather, { type: "custom", custom: { name: "weather" } }] }],
     ["tools[1].function.name", { tools: [{ type: "custom", custom: { name: "weather" } }, weather] }],
     ["tool_choice", { tools: [note], tool_choice: { type: "custom", custom: { name: "other" } } }],
+    ...["auto", "required"].map(
+      (mode) =>
+        [
+          "tool_choice.allowed_tools.tools[1]",
+          {
+            tools: [note],
+            tool_choice: {
+              type: "allowed_tools",
+              allowed_tools: {
+                mode,
+                tools: ["note", "other"].map((name) => ({ type: "custom", custom: { name } }))
+              }
+            }
+          }
+        ] as const
+    ),
     ["messages[1].tool_calls[0].custom.input", { messages: [hello, called({ custom: { name: "note" } })] }],
     ["messages[1].tool_calls[0].custom", { messages: [hello, called({})] }]
   ]
