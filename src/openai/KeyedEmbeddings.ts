@@ -9,8 +9,8 @@ import type { EmbeddingRequest, TextVectors } from "../embeddings/TextEmbeddings
 import { Drain } from "../http/Drain.ts"
 import { BackgroundResponses } from "../jobs/BackgroundResponses.ts"
 import { keptEmbeddings } from "../jobs/EmbeddingJobs.ts"
-import { respondRefused } from "./BackgroundReading.ts"
 import { FairPermits } from "../runtime/FairPermits.ts"
+import { respondRefused } from "./BackgroundReading.ts"
 
 /**
  * Embeddings with an Idempotency-Key: the texts are embedded once, and the vectors are kept to be shown

@@ -4,16 +4,14 @@ import { Broken, TooMuchWork, Unsupported } from "./Pattern.ts"
 import { type Grammar, type Misfit, recognize } from "./Recognizer.ts"
 import { readRegex } from "./RegexReader.ts"
 
-/** Characters of a grammar. Longer grammars aren't read. */
-const grammarCharactersMax = 32_768
-/** Characters of a text. Longer texts aren't checked. */
+/** Longer texts aren't checked. */
 const textCharactersMax = 131_072
-/** The most steps of one check. A step takes from a millionth of a second to a few. */
-const stepsMax = 1_000_000
-/** The number of grammars that stay parsed, because clients send the same grammar with each request. */
+/** Steps of one check: most take a ten-millionth to a millionth of a second. */
+const stepsMax = 1_500_000
+/** Grammars that stay read, because clients send the same ones with each request. */
 const knownMax = 16
 
-type Reading =
+export type Reading =
   | { readonly is: "read"; readonly grammar: Grammar }
   /** The grammar is invalid. */
   | { readonly is: "broken"; readonly problem: string }
@@ -31,12 +29,12 @@ const grammarOf = ({ definition, syntax }: TextGrammar): Grammar => {
 }
 
 export const readGrammar = (given: TextGrammar): Reading => {
-  if (given.definition.length > grammarCharactersMax) return { is: "unsupported" }
   try {
     return { is: "read", grammar: grammarOf(given) }
   } catch (error) {
     if (error instanceof Broken) return { is: "broken", problem: error.message }
-    if (error instanceof Unsupported) return { is: "unsupported" }
+    // A RangeError is a stack, a list or a text that became too large.
+    if (error instanceof Unsupported || error instanceof RangeError) return { is: "unsupported" }
     throw error
   }
 }
@@ -44,7 +42,8 @@ export const readGrammar = (given: TextGrammar): Reading => {
 /** Grammars by their JSON, the last used one at the end. */
 const known = new Map<string, Reading>()
 
-const readingOf = (json: string): Reading => {
+/** Reads the grammar, given as JSON, or takes what an earlier request has read. */
+export const readingOf = (json: string): Reading => {
   // oxlint-disable-next-line no-restricted-properties -- the service wrote it, and the process starts without Effect
   const reading = known.get(json) ?? readGrammar(JSON.parse(json) as TextGrammar)
   known.delete(json)
@@ -75,7 +74,7 @@ export const grammarMismatch = (json: string, text: string): string | null => {
     const misfit = recognize(reading.grammar, text, { left: stepsMax })
     return misfit === null ? null : placeIn(text, misfit)
   } catch (error) {
-    if (error instanceof TooMuchWork) return null
+    if (error instanceof TooMuchWork || error instanceof RangeError) return null
     throw error
   }
 }

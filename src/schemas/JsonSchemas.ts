@@ -14,14 +14,18 @@ import type { SchemaAnswer, SchemaTask } from "./Protocol.ts"
 
 /** Characters of a schema as JSON. */
 const schemaCharactersMax = 100_000
+/** Longer grammars aren't read. */
+const grammarCharactersMax = 32_768
 /** Timeouts in seconds. */
 interface SchemaLimits {
   /** Timeout of the process to compile a schema or to check a text. Usual ones take some milliseconds. */
   readonly task: number
   /** Timeout of a task that waits in the queue. */
   readonly queue: number
+  /** Timeout to read a grammar or to check a text against it, after which the process keeps running. */
+  readonly grammar: number
 }
-const usualLimits: SchemaLimits = { task: 2, queue: 30 }
+const usualLimits: SchemaLimits = { task: 2, queue: 30, grammar: 0.4 }
 const startSeconds = 30
 const retryAfterSeconds = 5
 
@@ -51,6 +55,11 @@ export const CurrentSchemaProgram = Context.Reference<NodeProgram>("parley/schem
 
 type JsonSchema = Readonly<Record<string, unknown>>
 
+/** A grammar that texts can be checked against, or a broken one with the reason, or one of other kinds. */
+type GrammarReading =
+  | { readonly is: "read" | "unsupported" }
+  | { readonly is: "broken"; readonly problem: string }
+
 /**
  * JSON Schemas of clients, compiled and applied in a separate process. Schemas that are expensive to compile,
  * backtrack without end or fill the memory don't harm the requests of others. See
@@ -70,6 +79,8 @@ export class JsonSchemas extends Context.Service<
       schema: JsonSchema,
       text: string
     ) => Effect.Effect<string | null, ServerBusy>
+    /** Reads a grammar. One that takes too long, or too much memory, is unsupported. */
+    readonly readGrammar: (userId: UserId, grammar: TextGrammar) => Effect.Effect<GrammarReading, ServerBusy>
     /**
      * Describes where a text violates a grammar, without quoting it; null if it doesn't, or if the check
      * takes too long.
@@ -84,11 +95,11 @@ export class JsonSchemas extends Context.Service<
   }
 >()("parley/schemas/JsonSchemas") {
   /** The limits are for tests. */
-  static readonly layerWith = (limits: SchemaLimits) =>
+  static readonly layerWith = (limits: Partial<SchemaLimits>) =>
     Layer.effect(
       JsonSchemas,
       Effect.gen(function* () {
-        const { ask, unconfined } = yield* makeChecks(limits)
+        const { ask, unconfined } = yield* makeChecks({ ...usualLimits, ...limits })
 
         const prepare: JsonSchemas["Service"]["prepare"] = traced("JsonSchemas.prepare")(
           Effect.fnUntraced(function* (userId, format) {
@@ -112,6 +123,17 @@ export class JsonSchemas extends Context.Service<
           return answer === null ? "It takes too long, or too much memory, to be checked." : answer.mismatch
         })
 
+        const readGrammar = Effect.fn("JsonSchemas.readGrammar")(function* (
+          userId: UserId,
+          grammar: TextGrammar
+        ) {
+          if (grammar.definition.length > grammarCharactersMax) return { is: "unsupported" as const }
+          const answer = yield* ask(userId, JSON.stringify(grammar), null, true)
+          if (answer === null || answer.isUnsupported === true) return { is: "unsupported" as const }
+          const { problem } = answer
+          return problem === null ? { is: "read" as const } : { is: "broken" as const, problem }
+        })
+
         const grammarMismatch = Effect.fn("JsonSchemas.grammarMismatch")(function* (
           userId: UserId,
           grammar: TextGrammar,
@@ -121,11 +143,11 @@ export class JsonSchemas extends Context.Service<
           return answer?.mismatch ?? null
         })
 
-        return JsonSchemas.of({ prepare, mismatch, grammarMismatch, unconfined })
+        return JsonSchemas.of({ prepare, mismatch, readGrammar, grammarMismatch, unconfined })
       })
     )
 
-  static readonly layer = this.layerWith(usualLimits)
+  static readonly layer = this.layerWith({})
 }
 
 const unusable = (problem: string) =>
@@ -255,8 +277,9 @@ const makeChecks = Effect.fnUntraced(function* (limits: SchemaLimits) {
   ) {
     const turn = yield* permits.acquireWithin(userId, 1, Duration.seconds(limits.queue))
     if (Option.isNone(turn)) return yield* busy()
-    return yield* ask({ schema, text, isGrammar }).pipe(
-      // The process may have ended before it received the task.
+    const millisMax = limits.grammar * 1_000
+    return yield* ask({ schema, text, ...(isGrammar ? { isGrammar, millisMax } : {}) }).pipe(
+      // The process may have ended before it had the task.
       Effect.retry({ times: 1 }),
       // The answer to an abandoned task would be taken for that of the next task.
       Effect.onInterrupt(() => end)

@@ -3,7 +3,10 @@ import type { GrammarSymbol, Terminal } from "./Recognizer.ts"
 
 /** Turns the definitions of a Lark grammar into terminals, which are patterns, and productions. */
 
-const depthMax = 64
+/** Patterns that lie in each other in a terminal, without those of its regular expressions. */
+const patternDepthMax = 256
+/** Parts of a terminal, those of the terminals that it uses among them. */
+const nodesMax = 20_000
 /** Symbols in all productions together. */
 const symbolsMax = 20_000
 const labelCharactersMax = 60
@@ -22,30 +25,72 @@ export const terminal = (label: string, pattern: Pattern): Terminal => ({
   label: label.length <= labelCharactersMax ? label : `${label.slice(0, labelCharactersMax).toWellFormed()}…`
 })
 
-/** The expression of a terminal as a pattern. `path`: the names that lead to it, to detect cycles. */
-export const patternOf = (
-  expression: Expression,
-  named: ReadonlyMap<string, Expression>,
-  path: ReadonlyArray<string>
-): Pattern => {
-  if ("pattern" in expression) return expression.pattern
-  if ("items" in expression)
-    return { type: "sequence", items: expression.items.map((item) => patternOf(item, named, path)) }
-  if ("options" in expression)
-    return { type: "choice", options: expression.options.map((option) => patternOf(option, named, path)) }
-  if ("item" in expression)
-    return { ...expression, type: "repeat", item: patternOf(expression.item, named, path) }
-  const found = named.get(expression.name)
-  if (found === undefined) throw new Broken(`${expression.name} is not defined`)
-  if (!isTerminal(expression.name))
-    throw new Broken(`the terminal ${path[0]} uses the rule ${expression.name}`)
-  if (path.includes(expression.name)) throw new Broken(`the terminal ${expression.name} uses itself`)
-  if (path.length > depthMax) throw new Unsupported(`terminals in ${depthMax} others`)
-  return patternOf(found, named, [...path, expression.name])
+interface Expanded {
+  readonly pattern: Pattern
+  /** Patterns within it, each as often as it is used. */
+  readonly nodes: number
+  /** Patterns that lie in each other. */
+  readonly depth: number
+}
+
+const within = (pattern: Pattern, inner: ReadonlyArray<Expanded>): Expanded => {
+  const nodes = inner.reduce((sum, one) => sum + one.nodes, 1)
+  if (nodes > nodesMax) throw new Unsupported(`terminals of more than ${nodesMax} parts`)
+  return { pattern, nodes, depth: 1 + inner.reduce((most, { depth }) => Math.max(most, depth), 0) }
+}
+
+/** Makes patterns of expressions of terminals. Each terminal is expanded once. */
+export const terminalsOf = (named: ReadonlyMap<string, Expression>): ((one: Expression) => Pattern) => {
+  const expanded = new Map<string, Expanded>()
+  /** The terminals that are being expanded, the outermost first. */
+  const open = new Set<string>()
+
+  const demandDepth = (depth: number): void => {
+    if (depth > patternDepthMax) throw new Unsupported(`terminals of ${patternDepthMax} levels`)
+  }
+
+  const expandNamed = (name: string, depth: number): Expanded => {
+    const known = expanded.get(name)
+    if (known !== undefined) {
+      demandDepth(depth + known.depth)
+      return known
+    }
+    const found = named.get(name)
+    if (found === undefined) throw new Broken(`${name} is not defined`)
+    if (!isTerminal(name)) throw new Broken(`a terminal uses the rule ${name}`)
+    if (open.has(name)) throw new Broken(`the terminal ${name} uses itself`)
+    open.add(name)
+    const made = expand(found, depth + 1)
+    open.delete(name)
+    expanded.set(name, made)
+    return made
+  }
+
+  /** `depth` is the number of patterns around it. */
+  const expand = (expression: Expression, depth: number): Expanded => {
+    demandDepth(depth)
+    if ("pattern" in expression) return within(expression.pattern, [])
+    if ("name" in expression) return expandNamed(expression.name, depth)
+    if ("items" in expression) {
+      const inner = expression.items.map((item) => expand(item, depth + 1))
+      return within({ type: "sequence", items: inner.map(({ pattern }) => pattern) }, inner)
+    }
+    if ("options" in expression) {
+      const inner = expression.options.map((option) => expand(option, depth + 1))
+      return within({ type: "choice", options: inner.map(({ pattern }) => pattern) }, inner)
+    }
+    const item = expand(expression.item, depth + 1)
+    return within({ ...expression, type: "repeat", item: item.pattern }, [item])
+  }
+
+  return (expression) => expand(expression, 0).pattern
 }
 
 /** The rules as productions. Groups in brackets and repetitions become rules of their own. */
-export const productionsOf = (named: ReadonlyMap<string, Expression>) => {
+export const productionsOf = (
+  named: ReadonlyMap<string, Expression>,
+  patternOf: (one: Expression) => Pattern
+) => {
   const rules = new Map<string, ReadonlyArray<ReadonlyArray<GrammarSymbol>>>()
   const terminals = new Map<string, Terminal>()
   let symbols = 0
@@ -60,7 +105,7 @@ export const productionsOf = (named: ReadonlyMap<string, Expression>) => {
     const expression = named.get(one)
     if (expression === undefined) throw new Broken(`${one} is not defined`)
     if (!isTerminal(one)) return one
-    const known = terminals.get(one) ?? terminal(one, patternOf(expression, named, [one]))
+    const known = terminals.get(one) ?? terminal(one, patternOf({ name: one }))
     terminals.set(one, known)
     return known
   }
@@ -71,7 +116,8 @@ export const productionsOf = (named: ReadonlyMap<string, Expression>) => {
     max: number
   ): ReadonlyArray<GrammarSymbol> => {
     const most = max === Number.POSITIVE_INFINITY ? min : max
-    symbols += item.length * most
+    // Nothing, repeated, is work as well.
+    symbols += Math.max(1, item.length) * Math.max(min, most)
     if (symbols > symbolsMax) throw new Unsupported(`more than ${symbolsMax} symbols`)
     const first = Array.from({ length: min }, () => item).flat()
     if (max === Number.POSITIVE_INFINITY) {

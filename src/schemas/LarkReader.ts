@@ -1,7 +1,7 @@
-import { type Expression, patternOf, productionsOf, terminal } from "./LarkProductions.ts"
+import { type Expression, productionsOf, terminal, terminalsOf } from "./LarkProductions.ts"
 import { Broken, leaf, literal, Unsupported } from "./Pattern.ts"
 import type { Grammar, Terminal } from "./Recognizer.ts"
-import { readRegex, readTimes } from "./RegexReader.ts"
+import { demandCount, readRegex, readTimes } from "./RegexReader.ts"
 
 /**
  * Grammars in the language of Lark, the library for Python. Instructions for building trees are ignored: `?`,
@@ -43,8 +43,8 @@ SQL_COMMENT: /--[^\n]*/
 `
 
 const skipped = /(?:\s|\/\/[^\n]*|#[^\n]*)+/y
-const definition = /(?<=(?:^|\n)[ \t]*)[!?]{0,2}(_*[A-Za-z]\w*)(?:\.-?\d+)?\s*:/y
-const otherDefinition = /(?<=(?:^|\n)[ \t]*)[!?]{0,2}_*[A-Za-z]\w*\s*[[{]/y
+const definition = /(?<=(?:^|\n)[^\S\n]*)[!?]{0,2}(_*[A-Za-z]\w*)(?:\.-?\d+)?\s*:/y
+const otherDefinition = /(?<=(?:^|\n)[^\S\n]*)[!?]{0,2}_*[A-Za-z]\w*\s*[[{]/y
 const directive = /%(\w+)/y
 const imported =
   /%import[ \t]+(\.?\w+)(?:(?:\.(\w+)(?:[ \t]*->[ \t]*(\w+))?)|[ \t]*\(([\w\s,]*)\))[ \t]*(?=[\r\n/#]|$)/y
@@ -103,6 +103,15 @@ const isAt = (cursor: Cursor, expression: RegExp): boolean => {
   return found !== null
 }
 
+/** The signs with which no language of this kind begins anything, and the end. */
+const surelyWrong = /[)\]}|*+?"'/,;=]|$/y
+
+/** The error where the reader knows nothing that the text could be. Newer readers may know more. */
+const misplaced = (cursor: Cursor, expected: string): Broken | Unsupported =>
+  isAt(cursor, surelyWrong)
+    ? new Broken(`something stands where ${expected} is expected`)
+    : new Unsupported("a sign of another reader")
+
 const readText = (cursor: Cursor, [whole, inside = "", flag = ""]: RegExpExecArray): Terminal => {
   const from = unescaped(inside)
   if (next(cursor, /\.\.(?!\.)/y) === null) return terminal(whole, leaf(literal(from), flag))
@@ -132,8 +141,7 @@ const readAtom = (cursor: Cursor, depth: number): Expression => {
   }
   const named = take(cursor, name)
   if (named === null) {
-    if (/[@<%{]/.test(cursor.source[cursor.at] ?? "")) throw new Unsupported("special tokens and templates")
-    throw new Broken("something stands where a rule, a terminal, a text or a bracket is expected")
+    throw misplaced(cursor, "a rule, a terminal, a text or a bracket")
   }
   if (cursor.source[cursor.at] === "{" && !/^\{\d*,?\d*\}/.test(cursor.source.slice(cursor.at)))
     throw new Unsupported("templates")
@@ -145,7 +153,11 @@ const often = (cursor: Cursor): { readonly min: number; readonly max: number } |
   const found = take(cursor, count)
   if (found === null) return readTimes(cursor)
   const min = Number(found[1])
-  return { min, max: Number(found[2] ?? min) }
+  const max = found[2] === undefined ? min : Number(found[2])
+  // `~` has no repetition without an end, and a number of 400 digits is infinite.
+  if (min <= max && max === Number.POSITIVE_INFINITY) throw new Unsupported("repetitions of that many")
+  demandCount({ min, max })
+  return { min, max }
 }
 
 const isEnd = (cursor: Cursor): boolean =>
@@ -183,11 +195,9 @@ const readImport = (cursor: Cursor, { named }: Definitions): void => {
   if (found === null) throw new Unsupported("an import of this kind")
   const [, module, single, renamed, list = ""] = found
   if (module !== "common") throw new Unsupported(`imports of ${module}`)
-  const known = readDefinitions(common, false).named
   for (const one of single === undefined ? list.split(",").map((each) => each.trim()) : [single]) {
-    const expression = known.get(one)
-    if (expression === undefined) throw new Unsupported(`the terminal ${one} of ${module}`)
-    named.set(renamed ?? one, terminal(renamed ?? one, patternOf(expression, known, [one])))
+    if (!commonNamed.has(one)) throw new Unsupported(`the terminal ${one} of ${module}`)
+    named.set(renamed ?? one, terminal(renamed ?? one, commonPattern({ name: one })))
   }
 }
 
@@ -208,7 +218,10 @@ const readStatement = (cursor: Cursor, definitions: Definitions): void => {
     cursor.at = at
     readImport(cursor, definitions)
   } else if (told !== undefined) throw new Unsupported(`%${told}`)
-  else throw new Broken("something stands where a definition is expected")
+  else {
+    take(cursor, name)
+    throw misplaced(cursor, "a definition")
+  }
 }
 
 const readDefinitions = (source: string, namesLines = true): Definitions => {
@@ -224,14 +237,18 @@ const readDefinitions = (source: string, namesLines = true): Definitions => {
   return definitions
 }
 
+const commonNamed = readDefinitions(common, false).named
+const commonPattern = terminalsOf(commonNamed)
+
 /** Throws if the grammar is invalid, or uses a feature that is not supported. */
 export const readLark = (source: string): Grammar => {
   const { ignored, named } = readDefinitions(source)
   if (!named.has("start")) throw new Broken("it has no rule `start`")
-  const patterns = ignored.map((one) => patternOf(one, named, ["%ignore"]))
+  const patternOf = terminalsOf(named)
+  const patterns = ignored.map(patternOf)
   return {
     start: "start",
-    rules: productionsOf(named),
+    rules: productionsOf(named, patternOf),
     ignored: patterns.length === 0 ? null : { type: "choice", options: patterns }
   }
 }

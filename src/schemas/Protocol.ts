@@ -5,15 +5,19 @@ export interface SchemaTask {
   /** JSON of a JSON Schema, or of a grammar. */
   readonly schema: string
   readonly isGrammar?: boolean
-  /** The text to check; null if only the schema is to be compiled. */
+  /** Milliseconds after which the process gives up a grammar, and keeps running. */
+  readonly millisMax?: number
+  /** The text to check; null if only the schema is to be compiled, or the grammar to be read. */
   readonly text: string | null
 }
 
 /** The process's answer, or, without an id, that it is ready. */
 export interface SchemaAnswer {
   readonly id: number | null
-  /** The reason why the schema is invalid; null if it is valid. */
+  /** The reason why the schema or the grammar is invalid; null if it is valid. */
   readonly problem: string | null
+  /** True if the grammar has parts that aren't supported, or takes too long. */
+  readonly isUnsupported?: boolean
   /** The mismatches of the text, without quoting it. */
   readonly mismatch: string | null
 }

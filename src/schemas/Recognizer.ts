@@ -80,8 +80,9 @@ export const recognize = (grammar: Grammar, text: string, work: Work): Misfit | 
     const column: Column = columns[index] ?? { items: [], known: new Set(), ends: new Map() }
     columns[index] = column
     const key = place * (text.length + 1) + origin
-    if (column.known.has(key)) return
+    // Ambiguous grammars find most items many times.
     spend(work, 1)
+    if (column.known.has(key)) return
     column.known.add(key)
     column.items.push({ place, origin })
   }

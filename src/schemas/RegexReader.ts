@@ -7,6 +7,8 @@ import { Broken, leaf, literal, type Pattern, Unsupported } from "./Pattern.ts"
  */
 
 const depthMax = 64
+/** Repetitions of a repetition. */
+const quantifiersMax = 8
 /** The largest count of a repetition. */
 const repeatMax = 10_000
 
@@ -119,16 +121,21 @@ const times = ([, sign, exact, from, to]: RegExpExecArray): Times => {
   return { min, max: Number(max) }
 }
 
+/** Fails if nothing can be repeated so often. */
+export const demandCount = ({ max, min }: Times): void => {
+  if (max < min) throw new Broken("a repetition ends before it begins")
+  if (min > repeatMax || (max > repeatMax && max !== Number.POSITIVE_INFINITY))
+    throw new Unsupported(`repetitions of more than ${repeatMax}`)
+}
+
 /** Reads the quantifier behind the cursor; null if there is none. */
 export const readTimes = (cursor: Cursor): Times | null => {
   const found = take(cursor, quantifier)
   if (found === null) return null
-  if (found[0] === "{,}") throw new Broken("a repetition has no number")
-  const { max, min } = times(found)
-  if (max < min) throw new Broken("a repetition ends before it begins")
-  if (min > repeatMax || (max > repeatMax && max !== Number.POSITIVE_INFINITY))
-    throw new Unsupported(`repetitions of more than ${repeatMax}`)
-  return { min, max }
+  if (found[0] === "{,}") throw new Unsupported("a repetition without a number")
+  const read = times(found)
+  demandCount(read)
+  return read
 }
 
 const group = /\((?!\?)|\(\?:|\(\?P?<[A-Za-z_]\w*>/y
@@ -158,15 +165,24 @@ const readAtom = (cursor: Cursor, depth: number): Pattern => {
   return leaf(literal(take(cursor, /[^]/uy)?.[0] ?? ""), only)
 }
 
+/** Reads the quantifiers behind the item, of which Rust repeats each by the next. */
+const readRepeated = (cursor: Cursor, item: Pattern): Pattern => {
+  let repeated = item
+  for (let count = 0; count <= quantifiersMax; count++) {
+    const often = readTimes(cursor)
+    if (often === null) return repeated
+    repeated = { type: "repeat", item: repeated, ...often }
+    // Lazy is as good, and possessive isn't the same.
+    take(cursor, /\?/y)
+    if (cursor.source[cursor.at] === "+") throw new Unsupported("possessive repetitions")
+  }
+  throw new Unsupported(`more than ${quantifiersMax} repetitions of each other`)
+}
+
 const readSequence = (cursor: Cursor, depth: number): Pattern => {
   const items: Array<Pattern> = []
   while (cursor.at < cursor.source.length && !/[|)]/.test(cursor.source[cursor.at] ?? "")) {
-    const item = readAtom(cursor, depth)
-    const often = readTimes(cursor)
-    items.push(often === null ? item : { type: "repeat", item, ...often })
-    // A lazy repetition matches the same language, but a possessive one doesn't.
-    if (often !== null) take(cursor, /\?/y)
-    if (often !== null && cursor.source[cursor.at] === "+") throw new Unsupported("possessive repetitions")
+    items.push(readRepeated(cursor, readAtom(cursor, depth)))
   }
   return { type: "sequence", items }
 }

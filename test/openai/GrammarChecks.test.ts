@@ -170,6 +170,40 @@ layer(TestApp.layer(), { excludeTestServices: true })("a text that is to follow 
     })
   )
 
+  it.effect("a call that is written again replaces the wrong one of its name, and none of another", () =>
+    Effect.gen(function* () {
+      const { model } = yield* prepared
+      const wrong = [
+        ["edit", "delete x"],
+        ["date", "2026"],
+        ["date", "2027"]
+      ] as const
+      const [edit, first, second] = wrong
+      const add = ["edit", "add x"] as const
+      const november = ["date", "2026-11"] as const
+      const december = ["date", "2026-12"] as const
+      const cases = [
+        [[november], [edit, november, second]],
+        [
+          [november, december, add],
+          [add, november, december]
+        ],
+        [
+          [add, add],
+          [add, first, second]
+        ]
+      ] as const
+      for (const [again, expected] of cases) {
+        yield* model.next(calls(wrong), calls(again))
+        const whole = yield* decode((yield* post({ input: "Go", tools })).text)
+        assert.deepStrictEqual(
+          inputsOf(whole.output),
+          expected.map((one) => [...one])
+        )
+      }
+    })
+  )
+
   it.effect("a call that is to follow a grammar is written again beside a call of the service's own", () =>
     Effect.gen(function* () {
       const { before, model } = yield* prepared
@@ -234,6 +268,24 @@ layer(TestApp.layer(), { excludeTestServices: true })("a text that is to follow 
         folded.calls.map((one) => one.type === "custom" && one.custom),
         [{ name: "edit", input: "remove x" }]
       )
+    })
+  )
+
+  it.effect("a grammar harms nobody, however costly it is", () =>
+    Effect.gen(function* () {
+      const { model } = yield* prepared
+      const doubling = Array.from({ length: 25 }, (_, n) => `T${n}: T${n + 1} T${n + 1}`)
+      const cases = [
+        ["start: ()~4294967297", 200],
+        ["start: ()~30000000", 200],
+        ['start: "a"~3000000000..4', 400],
+        [["start: T0", ...doubling, 'T25: "a"'].join("\n"), 200]
+      ] as const
+      for (const [costly, status] of cases) {
+        if (status === 200) yield* model.next(says("Done."))
+        const reply = yield* post({ input: "Go", tools: [custom("edit", "lark", costly)] })
+        assert.strictEqual(reply.status, status, reply.text)
+      }
     })
   )
 

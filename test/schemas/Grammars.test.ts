@@ -93,6 +93,7 @@ pair: ESCAPED_STRING ":" value
     ['start: | "b" start', ["", "bbb"], ["a", "ba"]],
     ["start: start start | /a/", ["a", "aaaaa"], ["", "b"]],
     ['start: a a a\na: "x"?', ["", "x", "xxx"], ["xxxx"]],
+    ['\uFEFFstart: "a" b\n\f b: "b"', ["ab"], ["a"]],
     ['start: "\\u00e4\\n" /./s /[^\\/\\]]/', ["ä\n\n😀"], ["ä\n\n/", "ä\n\n]"]]
   ]
   it.each(cases)("%j fits what it describes", (definition, fitting, others) => {
@@ -112,6 +113,12 @@ pair: ESCAPED_STRING ":" value
     'start: "a".."bc"',
     'start: "a',
     "start: /a{3,2}/",
+    "start: /*a/",
+    "start: /a|+/",
+    'start: * "a"',
+    'start = "a"',
+    'start: "a" )',
+    'start "a"',
     "%ignore X\nstart: /a/"
   ])("the grammar %j is broken", (definition) => {
     const reading = readGrammar(lark(definition))
@@ -127,21 +134,73 @@ pair: ESCAPED_STRING ":" value
     '_sep{x}: x\nstart: _sep{"a"}',
     "start: /(?=a)a/",
     "start: /a++/",
+    "start: /a{,}/",
+    `start: /a${"*".repeat(100)}/`,
+    'start: A & B\nA: "a"\nB: "a"',
+    "start: ~/x/",
+    "start: (/a/ & ~/x/)",
+    'start::x: "a"',
+    'start: x::1\nx: "a"',
+    'start: "a"\n@other "b"',
     String.raw`start: /(a)\1/`,
     "start: /[a-z&&[^b]]/",
     `start: ${"(".repeat(200)}`,
-    `start: "a"\n//${"x".repeat(40_000)}`,
     'start: ("a" "b" "c")~9999'
   ])("the grammar %j isn't supported, and so nothing is checked", (definition) => {
     assert.strictEqual(readGrammar(lark(definition)).is, "unsupported")
     assert.isNull(mismatch(lark(definition), "any"))
   })
 
-  it("a grammar whose check takes too much work, and a text that is too long, fit everything", () => {
+  const chain = (count: number, use: (next: string) => string) =>
+    Array.from({ length: count }, (_, n) => `T${n}: ${use(`T${n + 1}`)}`)
+  const bracketed = chain(61, (next) => `${"(".repeat(60)}${next} "x"${")".repeat(60)}`)
+  const costly: ReadonlyArray<readonly [string, string, string]> = [
+    ["a count whose end is before its beginning", 'start: "a"~3000000000..4', "broken"],
+    ["a count of nothing", "start: ()~4294967297", "unsupported"],
+    ["a large count of nothing", "start: ()~30000000", "unsupported"],
+    ["a range of nothing", "start: ()~0..5000000", "unsupported"],
+    ["counts of nothing within each other", "start: (()~10000)~10000", "unsupported"],
+    ["several counts of nothing", "start: ()~10000 ()~10000", "unsupported"],
+    ["an infinite count", `start: "a"~${"9".repeat(400)}`, "unsupported"],
+    [
+      "terminals that double",
+      ["start: T0", ...chain(25, (next) => `${next} ${next}`), 'T25: "a"'].join("\n"),
+      "unsupported"
+    ],
+    ["terminals in many brackets", ["start: T0", ...bracketed, 'T61: "a"'].join("\n"), "unsupported"],
+    [
+      "such terminals, the last one first",
+      ['T61: "a"', ...bracketed.toReversed(), "start: T0"].join("\n"),
+      "unsupported"
+    ],
+    [
+      "a thousand imports",
+      ["start: W0", ...Array.from({ length: 1_000 }, (_, n) => `%import common.CNAME -> W${n}`)].join("\n"),
+      "read"
+    ]
+  ]
+  it.each(costly)("a grammar with %s is read in bounded work", (_, definition, expected) => {
+    assert.strictEqual(readGrammar(lark(definition)).is, expected)
+    assert.isNull(mismatch(lark(definition), "a"))
+  })
+
+  it("a grammar uses a terminal as often as it likes", () => {
+    const twice = lark(["start: T0", ...chain(4, (next) => `${next} ${next}`), 'T4: "a"'].join("\n"))
+    assert.isNull(mismatch(twice, "a".repeat(16)))
+    assert.isString(mismatch(twice, "a".repeat(15)))
+  })
+
+  it("a grammar whose check takes too much work, or whose text is too long, fits everything", () => {
     const costly = lark('start: x+ "END"\nx: /(.|\\n)*/')
     assert.isString(mismatch(costly, "a\n"))
     assert.isNull(mismatch(costly, "a\n".repeat(5_000)))
     assert.isNull(mismatch(lark('start: "a"'), "b".repeat(200_000)))
+  })
+
+  it("a grammar that finds the same in many ways takes too much work, however little is new", () => {
+    const ambiguous = lark('start: start start | "a" |')
+    assert.isString(mismatch(ambiguous, `${"a".repeat(20)}b`))
+    assert.isNull(mismatch(ambiguous, `${"a".repeat(300)}b`))
   })
 })
 
@@ -179,12 +238,19 @@ describe("a regular expression", () => {
       ["\\A\\p{L}+\\z", "straße"],
       ["\\x{1F600}{2}", "😀😀"],
       ["[]a]+", "]a"],
-      ["[\\w-.]+", "a-b."]
+      ["[\\w-.]+", "a-b."],
+      ["a**", "aaa"],
+      ["a+*b", "b"],
+      ["a+*b", "aab"],
+      ["(?:a{2}{3}|b??*c)", "aaaaaa"],
+      ["(?:a{2}{3}|b??*c)", "bbbc"]
     ] as const
     for (const [one, text] of fitting) assert.isNull(mismatch(regex(one), text), one)
     for (const [one, text] of [
       [".", "\n"],
       ["a", "ab"],
+      ["a**", "ab"],
+      ["a{2}{3}", "aaaaa"],
       ["\\d", "x"]
     ] as const)
       assert.isString(mismatch(regex(one), text), one)

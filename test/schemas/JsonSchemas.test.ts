@@ -2,7 +2,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer, Schedule } from "effect"
 import { ServerBusy } from "../../src/domain/Errors.ts"
 import { UserId } from "../../src/domain/Ids.ts"
-import type { AnswerFormat } from "../../src/domain/ModelCall.ts"
+import type { AnswerFormat, TextGrammar } from "../../src/domain/ModelCall.ts"
 import { JsonSchemas } from "../../src/schemas/JsonSchemas.ts"
 import { AppConfig } from "../../src/settings/AppConfig.ts"
 import { testConfig } from "../support/TestConfig.ts"
@@ -25,6 +25,12 @@ const refusal = (schema: JsonSchema) =>
 const problemOf = (schema: JsonSchema) => Effect.map(refusal(schema), ({ message }) => message)
 const mismatch = (schema: JsonSchema, text: string) =>
   Effect.flatMap(JsonSchemas, (schemas) => schemas.mismatch(alice, schema, text))
+
+const lark = (definition: string): TextGrammar => ({ syntax: "lark", definition })
+const readGrammar = (definition: string) =>
+  Effect.flatMap(JsonSchemas, (schemas) => schemas.readGrammar(alice, lark(definition)))
+const grammarMismatch = (definition: string, text: string) =>
+  Effect.flatMap(JsonSchemas, (schemas) => schemas.grammarMismatch(alice, lark(definition), text))
 
 const person = {
   type: "object",
@@ -280,6 +286,38 @@ layer(JsonSchemas.layer.pipe(Layer.provide(configLayer)), { excludeTestServices:
     )
   }
 )
+
+layer(JsonSchemas.layerWith({ grammar: 60 }).pipe(Layer.provide(configLayer)), {
+  excludeTestServices: true
+})("the grammars of clients", (it) => {
+  it.effect("a grammar is fine, broken with the reason, or unsupported", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* readGrammar('start: "a"'), { is: "read" })
+      const problem = "x is not defined"
+      assert.deepStrictEqual(yield* readGrammar("start: x"), { is: "broken", problem })
+      assert.deepStrictEqual(yield* readGrammar("start: ()~4294967297"), { is: "unsupported" })
+      const long = `start: "a"\n//${"x".repeat(40_000)}`
+      assert.deepStrictEqual(yield* readGrammar(long), { is: "unsupported" })
+      assert.isNull(yield* grammarMismatch('start: "a"', "a"))
+      assert.include(yield* grammarMismatch('start: "a"', "b"), "line 1, column 1")
+    })
+  )
+})
+
+layer(JsonSchemas.layerWith({ grammar: 0.001 }).pipe(Layer.provide(configLayer)), {
+  excludeTestServices: true
+})("a time limit for grammars", (it) => {
+  it.effect("a grammar that takes too long fits everything, and the schema process goes on", () =>
+    Effect.gen(function* () {
+      yield* prepare(person)
+      const before = yield* schemaProcesses
+      const large = `start: /${String.raw`[\w\p{L}]`.repeat(3_000)}/i`
+      assert.deepStrictEqual(yield* readGrammar(large), { is: "unsupported" })
+      assert.strictEqual(yield* mismatch(person, "7"), "The whole must be object.")
+      assert.deepStrictEqual(yield* schemaProcesses, before)
+    })
+  )
+})
 
 // A busy machine may take long for each.
 layer(JsonSchemas.layerWith({ task: 60, queue: 30 }).pipe(Layer.provide(configLayer)), {

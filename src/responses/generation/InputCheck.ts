@@ -3,7 +3,6 @@ import { inputOf } from "../../domain/CustomInput.ts"
 import { InvalidRequest } from "../../domain/Errors.ts"
 import type { ItemId, UserId } from "../../domain/Ids.ts"
 import type { ToolCall, ToolSpec } from "../../domain/ModelCall.ts"
-import { readGrammar } from "../../schemas/Grammars.ts"
 import type { JsonSchemas } from "../../schemas/JsonSchemas.ts"
 import { roundMessages, type Said } from "../prompt/PromptMessages.ts"
 import { type Attempt, continued } from "./Attempt.ts"
@@ -12,8 +11,9 @@ import { type CallRules, type CheckInput, laterOptions } from "./CallRules.ts"
 /** Checks of call texts against grammars that the model's server doesn't get. */
 
 /**
- * The checks of the functions that have a grammar. An unsupported grammar isn't checked. An invalid grammar
- * is an error of the client.
+ * The checks of the functions that have a grammar. A grammar that is unsupported, or that nobody has the time
+ * to read, isn't checked. An invalid grammar is an error of the client. All are read, because the model, and
+ * so whether its server takes grammars, is chosen later, and may change with a retry.
  */
 export const inputChecks = Effect.fnUntraced(function* (
   functions: ReadonlyArray<ToolSpec>,
@@ -24,7 +24,8 @@ export const inputChecks = Effect.fnUntraced(function* (
   for (const { name, param: tool = "tools", text } of functions) {
     const grammar = text?.grammar ?? null
     if (grammar === null) continue
-    const reading = readGrammar(grammar)
+    const unread = () => ({ is: "unsupported" }) as const
+    const reading = yield* Effect.orElseSucceed(schemas.readGrammar(userId, grammar), unread)
     if (reading.is === "broken") {
       const param = `${tool}.format.definition`
       const message = `\`${param}\` can't be used: ${reading.problem}.`

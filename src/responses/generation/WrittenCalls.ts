@@ -8,21 +8,23 @@ import { functionPart, functionParts } from "./ToolCalls.ts"
 /** The end of an answer with calls that the client runs. */
 
 /**
- * Ends the answer with the calls. Calls written again replace the wrong ones, which stay if there is no
- * replacement.
+ * Ends the answer with the calls. A call written again replaces the first wrong one of its name. Wrong calls
+ * without a replacement stay, and calls beyond the wrong ones are dropped.
  */
 export const handedOver = (
   { meter, nextItemId }: Answer,
   { calls, callsId, wrong }: Rewritten,
   written: ReadonlyArray<ToolCall> = []
 ): ReadonlyArray<GenerationPart> => {
+  const unused = new Set(written)
   const replaced = calls.map((call) => {
-    const place = wrong.indexOf(call)
-    return place < 0 ? call : (written[place] ?? call)
+    if (!wrong.includes(call)) return call
+    const again = [...unused].find(({ name }) => name === call.name) ?? call
+    unused.delete(again)
+    return again
   })
-  const all = [...replaced, ...written.slice(wrong.length)]
   return [
-    ...functionParts(all, callsId, nextItemId),
+    ...functionParts(replaced, callsId, nextItemId),
     { type: "finish", reason: "tool_calls", usage: meter.usage }
   ]
 }
