@@ -84,6 +84,7 @@ browserTests(
           await menu(page, "plan.txt", "What the model sees")
           await page.getByRole("dialog").getByText("The plan is to go on.").waitFor()
           await page.keyboard.press("Escape")
+          await page.getByRole("dialog").waitFor({ state: "detached" })
           const downloading = page.waitForEvent("download")
           await menu(page, "plan.txt", "Download")
           assert.strictEqual((await downloading).suggestedFilename(), "plan.txt")

@@ -2,7 +2,7 @@ import { useMutation } from "@tanstack/react-query"
 import type { Effect } from "effect"
 import { ask } from "./ask.ts"
 import type { ConsoleClient } from "./consoleClient.ts"
-import { queries } from "./queries.ts"
+import { readAgain } from "./queries.ts"
 
 /**
  * A hook for changes that forms and buttons ask the service for. Afterwards, everything whose queries' keys
@@ -21,6 +21,6 @@ export const changing =
       gcTime: 0,
       onSuccess: async (answer, input) => {
         await onDone(answer, input)
-        void queries.invalidateQueries({ queryKey: [key] })
+        void readAgain({ queryKey: [key] })
       }
     })

@@ -1,4 +1,4 @@
-import { notifyManager, QueryClient } from "@tanstack/react-query"
+import { notifyManager, QueryClient, type QueryFilters } from "@tanstack/react-query"
 import { RequestFailed } from "./RequestFailed.ts"
 
 const retriesMax = 2
@@ -26,3 +26,12 @@ export const queries = new QueryClient({
     mutations: { networkMode: "always", retry: false }
   }
 })
+
+/**
+ * Reads again what has changed. A first reading that is still under way is given up, because it may be older
+ * than the change, and `invalidateQueries` would wait for it instead of another one.
+ */
+export const readAgain = async (filters: QueryFilters): Promise<void> => {
+  await queries.cancelQueries(filters)
+  await queries.invalidateQueries(filters)
+}

@@ -2,7 +2,7 @@ import { keepPreviousData, queryOptions } from "@tanstack/react-query"
 import type { FileList } from "../../../../api/FileObject.ts"
 import type { FileId } from "../../../../domain/Ids.ts"
 import { asking } from "../../client/ask.ts"
-import { queries } from "../../client/queries.ts"
+import { readAgain } from "../../client/queries.ts"
 
 const key = "own-files"
 const pageFiles = 50
@@ -25,4 +25,4 @@ export const storageQuery = queryOptions({
   queryFn: asking((client) => client.ownFiles.storage())
 })
 
-export const readFilesAgain = () => queries.invalidateQueries({ queryKey: [key] })
+export const readFilesAgain = () => readAgain({ queryKey: [key] })

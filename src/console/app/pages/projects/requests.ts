@@ -4,7 +4,7 @@ import type { FileId, ProjectId, UserId } from "../../../../domain/Ids.ts"
 import type { CorpusStatus } from "../../../../domain/Project.ts"
 import { asking } from "../../client/ask.ts"
 import { changing } from "../../client/change.ts"
-import { queries } from "../../client/queries.ts"
+import { readAgain } from "../../client/queries.ts"
 
 /** The beginning of the keys of all queries of the user's projects. */
 const ownProjects = "own projects"
@@ -12,7 +12,7 @@ const ownProjects = "own projects"
 /** A change of the user's projects; afterwards, all that is shown of them is read again. */
 export const useProjectChange = changing(ownProjects)
 
-export const readProjectsAgain = () => queries.invalidateQueries({ queryKey: [ownProjects] })
+export const readProjectsAgain = () => readAgain({ queryKey: [ownProjects] })
 
 /** Projects that are read at once. */
 const projectsRead = 100

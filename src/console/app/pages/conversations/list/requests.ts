@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import type { ConversationList, ConversationObject } from "../../../../../api/ConversationObject.ts"
 import { type ConversationId, ProjectId } from "../../../../../domain/Ids.ts"
 import { ask, asking } from "../../../client/ask.ts"
-import { queries } from "../../../client/queries.ts"
+import { queries, readAgain } from "../../../client/queries.ts"
 import { tellTabs } from "../tabs.ts"
 import { conversationKey } from "../thread/requests.ts"
 import { mergedPage } from "./rows.ts"
@@ -64,7 +64,7 @@ export const refreshList = async (): Promise<void> => {
         const pages = (state.data as Pages | undefined)?.pages ?? []
         const [, search, hidden, project] = queryKey as unknown as readonly [string, string, boolean, string]
         // Results of a search are read again by the search.
-        if (pages.length <= 1 || search !== "") return queries.invalidateQueries({ queryKey, exact: true })
+        if (pages.length <= 1 || search !== "") return readAgain({ queryKey, exact: true })
         const fresh = await queries.fetchQuery({
           queryKey: ["newest-conversations", hidden, project],
           queryFn: readPage({ search, hidden, project }, null),
@@ -92,14 +92,14 @@ const changeRows = (
 
 /** Reads again what another tab has changed. */
 export const readChanged = (id: ConversationId) =>
-  Promise.all([queries.invalidateQueries({ queryKey: conversationKey(id) }), refreshList()])
+  Promise.all([readAgain({ queryKey: conversationKey(id) }), refreshList()])
 
 export const rename = async (id: ConversationId, title: string): Promise<ConversationObject> => {
   const renamed = await ask((client) =>
     client.conversations.update({ params: { conversation_id: id }, payload: { title } })
   )
   changeRows((rows) => rows.map((row) => (row.id === id ? { ...row, title: renamed.title } : row)))
-  await queries.invalidateQueries({ queryKey: conversationKey(id) })
+  await readAgain({ queryKey: conversationKey(id) })
   tellTabs(id)
   return renamed
 }

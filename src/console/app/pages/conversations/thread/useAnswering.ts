@@ -3,7 +3,7 @@ import type { UnansweredQuestion } from "../../../../../api/ConversationObject.t
 import type { AnswerEvent } from "../../../../../api/ResponseEvent.ts"
 import type { ConversationId, ResponseId } from "../../../../../domain/Ids.ts"
 import type { Question as Asked } from "../../../../AnswersApi.ts"
-import { queries } from "../../../client/queries.ts"
+import { queries, readAgain } from "../../../client/queries.ts"
 import { type RequestFailed, requestFailed } from "../../../client/RequestFailed.ts"
 import { limitsQuery } from "../../usage/usage.ts"
 import { refreshList } from "../list/requests.ts"
@@ -57,9 +57,9 @@ const oncePerFrame = <Value>(show: (value: Value) => void) => {
 
 const reload = (id: ConversationId) =>
   Promise.all([
-    queries.invalidateQueries({ queryKey: conversationKey(id) }),
+    readAgain({ queryKey: conversationKey(id) }),
     refreshList(),
-    queries.invalidateQueries({ queryKey: limitsQuery.queryKey })
+    readAgain({ queryKey: limitsQuery.queryKey })
   ])
 
 type Follow = (signal: AbortSignal, show: (event: AnswerEvent) => void) => Promise<void>

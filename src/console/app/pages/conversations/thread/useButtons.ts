@@ -1,7 +1,7 @@
 import { type RefObject, useCallback } from "react"
 import type { ConversationTurn, UnansweredQuestion } from "../../../../../api/ConversationObject.ts"
 import type { ConversationId } from "../../../../../domain/Ids.ts"
-import { queries } from "../../../client/queries.ts"
+import { readAgain } from "../../../client/queries.ts"
 import { asked, askedAgain, draftOf, inputOfUnanswered } from "./draft.ts"
 import { inputOf, questionOfTurn } from "./question.ts"
 import { conversationKey, discardQuestion } from "./requests.ts"
@@ -50,9 +50,7 @@ export const useButtons = ({ area, ask, clear, edit, id, last, stop }: Wanted) =
       focus()
     },
     onDiscard: (question: UnansweredQuestion) => {
-      void discardQuestion(id, question.response_id).then(() =>
-        queries.invalidateQueries({ queryKey: conversationKey(id) })
-      )
+      void discardQuestion(id, question.response_id).then(() => readAgain({ queryKey: conversationKey(id) }))
       focus()
     },
     onCancelEdit: () => {

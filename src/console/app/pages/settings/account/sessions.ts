@@ -1,7 +1,7 @@
 import { queryOptions } from "@tanstack/react-query"
 import type { OwnSession as OwnSessionBody } from "../../../../ConsoleApi.ts"
 import { asking } from "../../../client/ask.ts"
-import { queries } from "../../../client/queries.ts"
+import { readAgain } from "../../../client/queries.ts"
 
 export type OwnSession = typeof OwnSessionBody.Type
 
@@ -13,4 +13,4 @@ export const sessionsQuery = queryOptions({
 })
 
 /** To be called when a session has ended. */
-export const readSessionsAgain = (): Promise<void> => queries.invalidateQueries({ queryKey: key })
+export const readSessionsAgain = (): Promise<void> => readAgain({ queryKey: key })

@@ -1,7 +1,7 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query"
 import type { ApiKeyId } from "../../../../../domain/Ids.ts"
 import { asking } from "../../../client/ask.ts"
-import { queries } from "../../../client/queries.ts"
+import { readAgain } from "../../../client/queries.ts"
 
 const ownKeys = "own-keys"
 
@@ -14,4 +14,4 @@ export const ownKeysQuery = (after: ApiKeyId | undefined) =>
   })
 
 /** To be called after a change of a key. */
-export const readKeysAgain = (): Promise<void> => queries.invalidateQueries({ queryKey: [ownKeys] })
+export const readKeysAgain = (): Promise<void> => readAgain({ queryKey: [ownKeys] })
