@@ -1,7 +1,7 @@
 import { type Expression, productionsOf, terminal, terminalsOf } from "./LarkProductions.ts"
 import { Broken, leaf, literal, Unsupported } from "./Pattern.ts"
 import type { Grammar, Terminal } from "./Recognizer.ts"
-import { demandCount, readRegex, readTimes } from "./RegexReader.ts"
+import { type Cursor, demandCount, readRegex, readTimes, take } from "./RegexReader.ts"
 
 /**
  * Grammars in the language of Lark, the library for Python. Instructions for building trees are ignored: `?`,
@@ -73,19 +73,6 @@ const unescaped = (inside: string): string =>
       return point > 0x10ffff ? whole : String.fromCodePoint(point)
     }
   )
-
-interface Cursor {
-  readonly source: string
-  at: number
-  readonly flags: string
-}
-
-const take = (cursor: Cursor, expression: RegExp): RegExpExecArray | null => {
-  expression.lastIndex = cursor.at
-  const found = expression.exec(cursor.source)
-  if (found !== null) cursor.at = expression.lastIndex
-  return found
-}
 
 /** Takes the match behind space and comments. Without a match, the cursor stays. */
 const next = (cursor: Cursor, expression: RegExp): RegExpExecArray | null => {

@@ -12,7 +12,8 @@ const quantifiersMax = 8
 /** The largest count of a repetition. */
 const repeatMax = 10_000
 
-interface Cursor {
+/** A definition, and how far it was read. */
+export interface Cursor {
   readonly source: string
   at: number
   readonly flags: string
@@ -22,7 +23,7 @@ interface Cursor {
  * Takes the match of the sticky expression at the cursor, and moves the cursor behind it; null if it doesn't
  * match.
  */
-const take = (cursor: Cursor, expression: RegExp): RegExpExecArray | null => {
+export const take = (cursor: Cursor, expression: RegExp): RegExpExecArray | null => {
   expression.lastIndex = cursor.at
   const found = expression.exec(cursor.source)
   if (found !== null) cursor.at = expression.lastIndex

@@ -1,7 +1,8 @@
 import { Schema } from "effect"
 import { StorableText } from "../../domain/StorableText.ts"
 import { CallId } from "./CallItems.ts"
-import { few, FunctionName, JsonObject, maybe } from "./Fields.ts"
+import { few, FunctionName, maybe } from "./Fields.ts"
+import { functionFields, grammarFields } from "./Tools.ts"
 
 /** The tools of a chat, the choice among them, and the calls that a client gives back. */
 
@@ -9,21 +10,13 @@ export const toolsMax = 128
 
 const FunctionTool = Schema.Struct({
   type: Schema.Literal("function"),
-  function: Schema.Struct({
-    name: FunctionName,
-    description: maybe(StorableText),
-    parameters: maybe(JsonObject),
-    strict: maybe(Schema.Boolean)
-  })
+  function: Schema.Struct(functionFields)
 })
 export type FunctionTool = typeof FunctionTool.Type
 
 const TextFormat = Schema.Union([
   Schema.Struct({ type: Schema.Literal("text") }),
-  Schema.Struct({
-    type: Schema.Literal("grammar"),
-    grammar: Schema.Struct({ syntax: Schema.Literals(["lark", "regex"]), definition: StorableText })
-  })
+  Schema.Struct({ type: Schema.Literal("grammar"), grammar: Schema.Struct(grammarFields) })
 ]).annotate({ expected: "an object of the type text or grammar" })
 
 /** A tool whose input is a text, and no JSON. */

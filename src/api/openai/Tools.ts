@@ -12,22 +12,23 @@ export const toolsMax = 512
 /** The characters of all tools together, as JSON. */
 export const toolsCharactersMax = 1024 * 1024
 
-const FunctionTool = Schema.Struct({
-  type: Schema.Literal("function"),
+/** The fields of a function, which a chat has one level deeper. */
+export const functionFields = {
   name: FunctionName,
   description: maybe(StorableText),
   parameters: maybe(JsonObject),
   strict: maybe(Schema.Boolean)
-})
+}
+
+const FunctionTool = Schema.Struct({ type: Schema.Literal("function"), ...functionFields })
 export type FunctionTool = typeof FunctionTool.Type
+
+/** The fields of a grammar, which a chat has one level deeper. */
+export const grammarFields = { syntax: Schema.Literals(["lark", "regex"]), definition: StorableText }
 
 const TextFormat = Schema.Union([
   Schema.Struct({ type: Schema.Literal("text") }),
-  Schema.Struct({
-    type: Schema.Literal("grammar"),
-    syntax: Schema.Literals(["lark", "regex"]),
-    definition: StorableText
-  })
+  Schema.Struct({ type: Schema.Literal("grammar"), ...grammarFields })
 ]).annotate({ expected: "an object of the type text or grammar" })
 
 /** A tool whose input is a text, and no JSON. */
