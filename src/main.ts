@@ -51,7 +51,7 @@ const configured = warn.pipe(
   Effect.provideService(BeforeImport, packagesRun)
 )
 
-/** The process ends with what was written last, unless nobody reads it. */
+/** The process ends with what was written last, unless the output has no reader. */
 const main = Effect.scoped(configured).pipe(
   Effect.onExit((exit) =>
     Effect.suspend(() => {

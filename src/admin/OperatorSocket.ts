@@ -45,7 +45,7 @@ export const serveAtSocket = Effect.fnUntraced(function* <E extends { readonly c
   const random = yield* SecureRandom.SecureRandom
   const socket = yield* socketIn(dataDir)
   const directory = path.dirname(socket)
-  // The socket gets its name when only its owner can open it, and so replaces one that nobody listens at in
+  // The socket gets its name when only its owner can open it, and so replaces an unused socket in
   // one step.
   const draft = `${socket}.${(yield* random.uuidV4()).slice(0, draftCharacters)}`
   if (Buffer.byteLength(draft) > pathBytesMax) {

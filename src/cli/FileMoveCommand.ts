@@ -71,7 +71,7 @@ export const moveCommand = command(
         const settings = { ...given, database: { ...given.database, statementSeconds: switchSeconds } }
         return yield* Effect.gen(function* () {
           yield* current
-          // Nobody else uses a server that this command has started: what is registered there has ended.
+          // Only this command uses a server that it has started: processes registered there have ended.
           if ((yield* Database).isEmbedded) yield* leaveAllStores
           return eraseOld ? yield* erased : yield* moved
         }).pipe(

@@ -10,7 +10,7 @@ import { LinkKind } from "../domain/Link.ts"
  * The part of ConsoleApi for those who are not signed in: the application needs no more of it to show its
  * first page.
  *
- * What pages may rely on everywhere: an answer other than 2xx has the envelope of api/ErrorEnvelope. 401
+ * Everywhere, an answer other than 2xx has the envelope of api/ErrorEnvelope. 401
  * `session_ended` asks the user to sign in again, 403 `csrf_rejected` is over when the session has been read
  * again, and the message of the others is for the user.
  */

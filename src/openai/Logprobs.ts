@@ -1,7 +1,7 @@
 import { Array as Arr } from "effect"
 import type { TokenLogprob } from "../domain/ModelCall.ts"
 
-/** Clients of the OpenAI interface ask for logprobs in these ways, and are told so if a model has none. */
+/** The ways in which clients of the OpenAI interface ask for logprobs, and the header that refuses them. */
 
 export const logprobsInclude = "message.output_text.logprobs"
 

@@ -2,7 +2,7 @@
  * The families of OpenAI's models, by the beginnings of their names; the first that fits counts. Sources: the
  * capabilities of models in `@ai-sdk/openai` 3.0.141, and what servers refused.
  *
- * What the families refuse of a client's options is left to the server, which names it: the o series and
+ * Options of a client that a family refuses are left to the server, which names them: the o series and
  * gpt-5 refuse temperature, top_p and penalties; gpt-5.1 to 5.6 take the first two with the effort `none`;
  * gpt-6 refuses them with every effort, and knows `none` only as gpt-6-sol, gpt-6-luna and gpt-6.1-terra.
  */

@@ -41,7 +41,7 @@ const head = {
   system_fingerprint: Schema.Null
 }
 
-/** Null where nobody asked for them, and where the text has none. */
+/** The logprobs of the text; null unless they were asked for and the text has some. */
 const logprobs = Schema.NullOr(Schema.Struct({ content: Schema.Array(TokenLogprob), refusal: Schema.Null }))
 
 const CalledFunction = Schema.Struct({

@@ -11,8 +11,8 @@ import { type CallRules, type CheckInput, laterOptions } from "./CallRules.ts"
 /** Checks of call texts against grammars that the model's server doesn't get. */
 
 /**
- * The checks of the functions that have a grammar. A grammar that is unsupported, or that nobody has the time
- * to read, isn't checked. An invalid grammar is an error of the client. All are read, because the model, and
+ * The checks of the functions that have a grammar. A grammar that is unsupported, or takes too long to read,
+ * isn't checked. An invalid grammar is an error of the client. All are read, because the model, and
  * so whether its server takes grammars, is chosen later, and may change with a retry.
  */
 export const inputChecks = Effect.fnUntraced(function* (
